@@ -60,11 +60,3 @@ type SemiSyncSpec struct {
 	// +optional
 	DataDurability string `json:"dataDurability,omitempty"`
 }
-
-// SemiSynchronous is how commits wait for replicas; nil where they do not, as in a group.
-func (s *ClusterSpec) SemiSynchronous() *SemiSyncSpec {
-	if semi := s.MySQL.SemiSync; semi != nil && semi.Enabled && s.Replication.Mode != ReplicationGroup {
-		return semi
-	}
-	return nil
-}

@@ -42,7 +42,7 @@ func (r Report) hasTrouble(isPrimary bool) bool {
 	switch {
 	case r.Server == nil:
 		return isPrimary
-	case r.Server.Group != nil:
+	case r.Server.HasView():
 		return !r.Server.Group.IsQuorate()
 	case isPrimary:
 		return !r.TakesWrites()

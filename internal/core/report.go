@@ -206,7 +206,7 @@ func (r Report) WithoutPositions() Report {
 		c.Retrieved, c.Received, c.LagSeconds = gtid.Set{}, "", 0
 		s.Replication = &c
 	}
-	if s.Group != nil {
+	if s.HasView() {
 		v := *s.Group
 		v.Received, v.LagSeconds = gtid.Set{}, 0
 		s.Group = &v
@@ -248,7 +248,7 @@ type Server struct {
 // an election.
 func (s *Server) Holds() gtid.Set {
 	switch {
-	case s.Group != nil:
+	case s.HasView():
 		return s.Executed.Union(s.Group.Received)
 	case s.Replication == nil:
 		return s.Executed
@@ -265,7 +265,7 @@ func (s *Server) Lag() (seconds float64, follows bool) {
 	switch {
 	case s.Replication != nil:
 		return s.Replication.LagSeconds, true
-	case s.Group != nil && s.Group.State == MemberOnline && s.Group.Role == MemberSecondary:
+	case s.HasView() && s.Group.State == MemberOnline && s.Group.Role == MemberSecondary:
 		return s.Group.LagSeconds, true
 	}
 	return 0, false

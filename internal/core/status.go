@@ -59,5 +59,5 @@ func (s *Status) IsOf(epoch int64) bool { return s.Epoch == epoch }
 // WaitsForNobody reports whether commits on the primary wait for no replica, though there are
 // some: a failover can lose the last acknowledged writes.
 func (s *Status) WaitsForNobody(c Cluster) bool {
-	return c.Group == nil && s.Promotion != nil && c.Wanted > 1 && c.Durability.Wished(c.Wanted) == 0
+	return c.Topology.UsesSemiSync() && s.Promotion != nil && c.Wanted > 1 && c.Durability.Wished(c.Wanted) == 0
 }

@@ -78,7 +78,7 @@ func Render(c Config, p Purpose) string {
 		if c.HoldsBinlogs && c.Version.has(purgesOnRequest) {
 			put([]setting{{"binlog_expire_logs_auto_purge", "OFF"}})
 		}
-		if c.Group != nil {
+		if c.Topology.RunsGroup() {
 			put(c.group())
 		}
 	}
@@ -101,7 +101,7 @@ func (c Config) text(lines map[string]string, p Purpose) string {
 	if p == ToServe {
 		n := c.Version.names()
 		plugins := []string{"mysql_clone.so", n.semiSyncSourcePlugin, n.semiSyncReplicaPlugin}
-		if c.Group != nil {
+		if c.Topology.RunsGroup() {
 			plugins = append(plugins, "group_replication.so")
 		}
 		for _, plugin := range plugins {
@@ -245,7 +245,7 @@ func (c Config) replication() []setting {
 	if !c.Version.has(tracksWriteSetsAlways) {
 		out = append(out, setting{"binlog_transaction_dependency_tracking", "WRITESET"})
 	}
-	if c.Group == nil {
+	if c.Topology.StartsOffline() {
 		// Until it follows a primary, or is one: XA COMMIT is not refused by a server that is
 		// read-only, and a former primary would diverge by it.
 		out = append(out, setting{"offline_mode", "ON"})
@@ -265,7 +265,7 @@ func (c Config) replication() []setting {
 // event by event, which is five times for an insert of one row, and each commit would wait for it.
 // What is not flushed is lost with the page cache only, and the manager tells when that was.
 func (c Config) durable() []setting {
-	keeps := c.Group != nil || c.KeepsRelayLogs
+	keeps := c.Topology.KeepsRelayLogs() || c.KeepsRelayLogs
 	out := []setting{{"relay_log_recovery", onOff(!keeps || c.RelayLogsLost)}}
 	if c.Lossless {
 		// What a crashed primary had not got acknowledged is cut from its binary log, and

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cnmsql.co/internal/core"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files again")
@@ -36,6 +38,7 @@ func TestConfigFiles(t *testing.T) {
 	unlimited.Memory, unlimited.CPUs = 0, 16
 	group, lts, old := config("9.7.4-2"), config("8.4.6"), config("8.0.22")
 	for _, c := range []*Config{&group, &lts, &old} {
+		c.Topology = core.TopologyGroup
 		c.Group = &GroupConfig{Name: "7f1a6d0e-0000-5000-8000-000000000001", LocalAddress: "10.0.0.7:33061",
 			Consistency: "BEFORE_ON_PRIMARY_FAILOVER", ExitStateAction: "READ_ONLY", AutoRejoinTries: 3}
 	}

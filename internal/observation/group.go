@@ -12,6 +12,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -19,7 +20,7 @@ import (
 // name that the user has not chosen follows from the Cluster's UID: no other Cluster,
 // recreated under the same name or restored from it, has the same.
 func GroupWish(c *v1alpha1.Cluster) *core.Group {
-	if c.Spec.Replication.Mode != v1alpha1.ReplicationGroup {
+	if !declared.Topology(&c.Spec).RunsGroup() {
 		return nil
 	}
 	own := uuid.NewSHA1(uuid.NameSpaceOID, []byte("mysql.cnmsql.co/group/"+string(c.UID))).String()
@@ -56,14 +57,15 @@ func withoutEffect(spec *v1alpha1.ClusterSpec) []string {
 	return out
 }
 
-func groupFrom(g *v1alpha1.GroupReplicationStatus) (*core.GroupStatus, error) {
+func groupFrom(s *v1alpha1.ClusterStatus) (*core.GroupStatus, error) {
+	g := s.GroupReplication
 	if g == nil {
 		return nil, nil
 	}
 	out := &core.GroupStatus{Name: g.GroupName, Bootstrapped: g.Bootstrapped, Primary: g.PrimaryMember,
 		HasQuorum: g.HasQuorum,
 		ViewID:    g.ViewID, ViewMax: int(g.ObservedViewMax), OnlineMax: int(g.ObservedOnlineMax),
-		OutageTried: g.TotalOutageTried}
+		OutageTried: g.TotalOutageTried, Recorded: recorded(s)}
 	for _, l := range g.LeftOut {
 		held, err := gtid.Parse(l.Held)
 		if err != nil {

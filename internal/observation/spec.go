@@ -7,15 +7,16 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/declared"
 )
 
 // Durability reads the wish out of a spec.
 func Durability(spec *v1alpha1.ClusterSpec) core.Durability {
 	d := core.Durability{Mode: core.DurabilityAsync}
-	if spec.Replication.Mode == v1alpha1.ReplicationGroup {
+	if !declared.Topology(spec).UsesSemiSync() {
 		return d
 	}
-	if semi := spec.SemiSynchronous(); semi != nil {
+	if semi := declared.SemiSynchronous(spec); semi != nil {
 		d.Mode = core.DurabilityMode(semi.DataDurability)
 	}
 	if spec.MinSyncReplicas != nil {

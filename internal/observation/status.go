@@ -44,11 +44,8 @@ func StatusFrom(s *v1alpha1.ClusterStatus) (core.Status, error) {
 		out.Past = append(out.Past, pastFrom(p))
 	}
 	var err error
-	if out.Group, err = groupFrom(s.GroupReplication); err != nil {
+	if out.Group, err = groupFrom(s); err != nil {
 		return out, err
-	}
-	if out.Group != nil {
-		out.Group.Recorded = recorded(s)
 	}
 	out.Promotion, err = promotionFrom(s.Promotion)
 	return out, err

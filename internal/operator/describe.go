@@ -22,7 +22,8 @@ func describe(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation
 	s.SyncedReplicas, s.ErrantReplicas = syncedReplicas(o, plan.Status), int32(len(plan.Status.Diverged))
 	s.InstancesReported = nil
 	for i := range o.Instances {
-		s.InstancesReported = append(s.InstancesReported, instanceStatus(&o.Instances[i], plan.Status))
+		in := instanceStatus(&o.Instances[i], o.Cluster.Topology, plan.Status)
+		s.InstancesReported = append(s.InstancesReported, in)
 	}
 	for _, cond := range conditions(plan.Status, o) {
 		cond.ObservedGeneration = c.Generation
@@ -74,7 +75,7 @@ func notePositions(s *v1alpha1.ClusterStatus, o core.Observation) {
 	s.GTIDExecutedUpdatedAt = &metav1.MicroTime{Time: o.Now.UTC().Truncate(time.Microsecond)}
 }
 
-func instanceStatus(in *core.Instance, s core.Status) v1alpha1.InstanceStatus {
+func instanceStatus(in *core.Instance, of core.Topology, s core.Status) v1alpha1.InstanceStatus {
 	out := v1alpha1.InstanceStatus{Name: in.Name, State: "Unknown"}
 	if pod, known := in.Pod.Get(); known {
 		out.Ready, out.Node = pod.Ready, pod.Node
@@ -94,7 +95,7 @@ func instanceStatus(in *core.Instance, s core.Status) v1alpha1.InstanceStatus {
 		out.Message = r.Message
 	}
 	switch {
-	case s.Group != nil:
+	case of.RunsGroup():
 		out.Role = memberRole(s.Group, in.Name)
 	case s.Promotion.IsUsedBy(in.Name, r):
 		out.Role = v1alpha1.RolePrimary

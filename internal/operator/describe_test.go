@@ -42,7 +42,8 @@ func TestPositionsInTheStatusAreBounded(t *testing.T) {
 // see it who are online; the others are not heard.
 func ofGroup(views ...core.MemberState) core.Observation {
 	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
-	o := core.Observation{Now: now, Cluster: core.Cluster{Name: "c", Wanted: len(views), Group: &core.Group{},
+	o := core.Observation{Now: now, Cluster: core.Cluster{Name: "c", Wanted: len(views),
+		Topology: core.TopologyGroup, Group: &core.Group{},
 		Routed: core.Known("c-1", now, now),
 		Status: core.Status{Phase: core.PhaseHealthy, Epoch: 2, CurrentPrimary: "c-1", TargetPrimary: "c-1",
 			EstablishedAt: now.Add(-time.Hour),
@@ -155,6 +156,7 @@ func TestDurableTellsWhatAFailoverMayLose(t *testing.T) {
 	quorum := core.Durability{Mode: core.DurabilityQuorum}
 	told := promoted
 	told.Durable, told.DurableMessage = core.DurableNo, "a commit waits for 0 of 1 wished acknowledgement"
+	inGroup := core.Cluster{Wanted: 3, Topology: core.TopologyGroup, Group: &core.Group{}}
 	for name, r := range map[string]struct {
 		s    core.Status
 		c    core.Cluster
@@ -163,7 +165,7 @@ func TestDurableTellsWhatAFailoverMayLose(t *testing.T) {
 		"asynchronous":                   {promoted, core.Cluster{Wanted: 3}, "Asynchronous"},
 		"asynchronous, no primary yet":   {core.Status{}, core.Cluster{Wanted: 3}, ""},
 		"a single instance":              {promoted, core.Cluster{Wanted: 1}, ""},
-		"a group":                        {promoted, core.Cluster{Wanted: 3, Group: &core.Group{}}, ""},
+		"a group":                        {promoted, inGroup, ""},
 		"quorum, nothing is decided yet": {promoted, core.Cluster{Wanted: 3, Durability: quorum}, ""},
 		"quorum, too few":                {told, core.Cluster{Wanted: 3, Durability: quorum}, "TooFewAcknowledgements"},
 	} {

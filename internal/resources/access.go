@@ -6,6 +6,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/declared"
 )
 
 // ServiceAccount is who an instance is to the API server.
@@ -31,14 +32,19 @@ func Role(c *v1alpha1.Cluster, instance string) *rbacv1.Role {
 }
 
 func writes(c *v1alpha1.Cluster, instance string) []rbacv1.PolicyRule {
-	if c.Spec.Replication.Mode == v1alpha1.ReplicationGroup {
-		return []rbacv1.PolicyRule{rule(corev1.GroupName, "pods", []string{instance}, "patch")}
+	topology := declared.Topology(&c.Spec)
+	var rules []rbacv1.PolicyRule
+	if topology.RingsDoorbell() {
+		rules = append(rules, rule(corev1.GroupName, "pods", []string{instance}, "patch"))
 	}
-	leases := coordinationv1.GroupName
-	return []rbacv1.PolicyRule{
-		rule(v1alpha1.GroupVersion.Group, "clusters/status", []string{c.Name}, "patch"),
-		rule(leases, "leases", []string{Names(c.Name).Lease()}, "get", "update"),
+	if topology.TellsPrimary() {
+		rules = append(rules, rule(v1alpha1.GroupVersion.Group, "clusters/status", []string{c.Name}, "patch"))
 	}
+	if topology.HasLease() {
+		name := Names(c.Name).Lease()
+		rules = append(rules, rule(coordinationv1.GroupName, "leases", []string{name}, "get", "update"))
+	}
+	return rules
 }
 
 func rule(group, resource string, names []string, verbs ...string) rbacv1.PolicyRule {
@@ -49,7 +55,7 @@ func rule(group, resource string, names []string, verbs ...string) rbacv1.Policy
 // Lease is the record that a primary holds while it is writable, as the operator makes it:
 // nobody's, and of no epoch. A group has none, and gets nil.
 func Lease(c *v1alpha1.Cluster) *coordinationv1.Lease {
-	if c.Spec.Replication.Mode == v1alpha1.ReplicationGroup {
+	if !declared.Topology(&c.Spec).HasLease() {
 		return nil
 	}
 	return &coordinationv1.Lease{

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/declared"
 )
 
 // DisruptionBudget lets one instance be evicted at a time, the primary too, once
@@ -35,7 +36,7 @@ func DisruptionBudget(c *v1alpha1.Cluster) *policyv1.PodDisruptionBudget {
 // spare is how many of so many instances may be away at a time: one, and of a group as many as
 // leave it its majority.
 func spare(c *v1alpha1.Cluster, members int32) int32 {
-	if c.Spec.Replication.Mode != v1alpha1.ReplicationGroup || members < 2 {
+	if !declared.Topology(&c.Spec).NeedsMajority() || members < 2 {
 		return 1
 	}
 	return members - members/2 - 1

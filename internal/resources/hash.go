@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/declared"
 )
 
 // hash covers everything that takes effect only when the instance is started
@@ -42,7 +43,7 @@ type config struct {
 
 func configOf(c *v1alpha1.Cluster) config {
 	var group *v1alpha1.GroupReplicationSpec
-	if c.Spec.Replication.Mode == v1alpha1.ReplicationGroup {
+	if declared.Topology(&c.Spec).RunsGroup() {
 		group = membersOnly(c.Spec.Replication.GroupReplication)
 	}
 	var archiving v1alpha1.ContinuousArchivingSpec
@@ -56,7 +57,7 @@ func configOf(c *v1alpha1.Cluster) config {
 	return config{
 		Parameters:   parameters,
 		BinlogFormat: c.Spec.MySQL.BinlogFormat,
-		SemiSync:     c.Spec.SemiSynchronous(),
+		SemiSync:     declared.SemiSynchronous(&c.Spec),
 		Group:        group,
 		BinlogExpire: archiving.BinlogExpireSeconds,
 		BinlogSize:   archiving.MaxBinlogSizeMB,

@@ -14,6 +14,7 @@ import (
 // members is a group of n, db-1 primary, of which the last has the lowest server_uuid.
 func members(n int) *core.Observation {
 	o := cluster(n, core.DurabilityAsync)
+	o.Cluster.Topology = core.TopologyGroup
 	o.Cluster.Group, o.Cluster.SwitchoverLimit = &core.Group{WishedName: uuid}, time.Hour
 	s := &o.Cluster.Status
 	s.Promotion, s.Group = nil, &core.GroupStatus{Name: uuid, Bootstrapped: true, Primary: "db-1", HasQuorum: true,

@@ -71,11 +71,18 @@ type happening struct {
 	do    func()
 }
 
+// plays of the topologies.
+var plays = map[core.Topology]func(core.Observation, []string, How) (Answer, error){
+	core.TopologyAsync: playReplicas,
+	core.TopologyGroup: playGroup,
+}
+
 // Play loses instances and tells what happens then.
 func Play(o core.Observation, lose []string, how How) (Answer, error) {
-	if o.Cluster.Group != nil {
-		return playGroup(o, lose, how)
-	}
+	return plays[o.Cluster.Topology](o, lose, how)
+}
+
+func playReplicas(o core.Observation, lose []string, how How) (Answer, error) {
 	m, err := newModel(o)
 	if err != nil {
 		return Answer{}, err
@@ -227,7 +234,7 @@ func (m *model) wait(recheck time.Duration) bool {
 
 // pass has time go by, in which commits end or do not.
 func (m *model) pass(until time.Time) {
-	if m.o.Cluster.Group == nil && m.hangs() { // a group's commits wait for a majority of it
+	if m.o.Cluster.Topology.UsesSemiSync() && m.hangs() {
 		m.hung += until.Sub(m.o.Now)
 	}
 	m.o.Now = until

@@ -33,10 +33,7 @@ type Recovery struct {
 func RecoveryView(o *core.Observation) string {
 	for i := range o.Instances {
 		r, _ := o.Instances[i].Report.Get()
-		if r.Server == nil || r.Server.Group == nil {
-			continue
-		}
-		if v := r.Server.Group; v.IsSurvivor() {
+		if v := r.Server.View(); v.IsSurvivor() {
 			return v.ViewID
 		}
 	}
@@ -117,7 +114,7 @@ func asItIs(o core.Observation, g *core.GroupStatus) Recovery {
 		}
 		out.Members = append(out.Members, name)
 		r, _ := o.Instances[i].Report.Get()
-		if r.Server != nil && r.Server.Group != nil && r.Server.Group.Role == core.MemberPrimary {
+		if r.Server.View().Role == core.MemberPrimary {
 			out.Lead = name
 		}
 	}

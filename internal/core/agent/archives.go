@@ -18,12 +18,14 @@ func MemberWrites(s *core.Server, seen int64) int64 {
 // since: in the archive it would stand for one that came about.
 func (c *Cluster) ArchivesIn(me string, writes int64) int64 {
 	switch {
-	case c == nil, writes == 0, c.Group != nil && (c.CurrentPrimary != me || c.Group.Excluded || c.Group.Undecided):
+	case c == nil, writes == 0:
 		return 0
-	case c.Group != nil:
-		return c.Epoch
+	case !c.Topology.ElectsByItself():
+		return writes
+	case c.CurrentPrimary != me, c.Group.isExcluded(), c.Group.isUndecided():
+		return 0
 	}
-	return writes
+	return c.Epoch
 }
 
 // KeepsLogs reports whether this instance archives nothing now, and is to go on later with what it
@@ -31,11 +33,11 @@ func (c *Cluster) ArchivesIn(me string, writes int64) int64 {
 // went on without some of its members. Binary logs that are purged meanwhile leave a gap that no
 // restore passes. It is for a Cluster that archives.
 func (f *Facts) KeepsLogs() bool {
-	if !f.Mysqld.Accepted || f.Cluster == nil || f.Cluster.Group == nil {
+	if !f.Mysqld.Accepted || f.Cluster == nil {
 		return false
 	}
 	g := f.Cluster.Group
-	return g.Undecided && !g.Excluded && (f.Server == nil || f.WritableEpoch != 0)
+	return g.isUndecided() && !g.isExcluded() && (f.Server == nil || f.WritableEpoch != 0)
 }
 
 // MayPurge tells whether mysqld may purge binary logs by its own rule, archived or not, where this

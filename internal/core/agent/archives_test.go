@@ -6,10 +6,15 @@ import (
 	"cnmsql.co/internal/core"
 )
 
+// ofGroup is a Cluster that names db-1 as the primary of its group.
+func ofGroup(m *Membership) *Cluster {
+	return &Cluster{Epoch: 7, CurrentPrimary: "db-1", Topology: core.TopologyGroup, Group: m}
+}
+
 func TestWhoArchivesAndInWhichEpoch(t *testing.T) {
-	named := &Cluster{Epoch: 7, CurrentPrimary: "db-1", Group: &Membership{}}
-	excluded := &Cluster{Epoch: 7, CurrentPrimary: "db-1", Group: &Membership{Excluded: true}}
-	undecided := &Cluster{Epoch: 7, CurrentPrimary: "db-1", Group: &Membership{Undecided: true}}
+	named := ofGroup(&Membership{})
+	excluded := ofGroup(&Membership{Excluded: true})
+	undecided := ofGroup(&Membership{Undecided: true})
 	for name, c := range map[string]struct {
 		cluster *Cluster
 		me      string
@@ -34,10 +39,10 @@ func TestWhoArchivesAndInWhichEpoch(t *testing.T) {
 
 func TestWhoMayPurgeByItself(t *testing.T) {
 	type facts struct{ may, keeps bool }
-	replica, member := &Cluster{Epoch: 7}, &Cluster{Group: &Membership{}}
+	replica, member := &Cluster{Epoch: 7}, &Cluster{Topology: core.TopologyGroup, Group: &Membership{}}
 	promoted := &Cluster{Epoch: 7, Promotion: &core.Promotion{Instance: "db-1", Epoch: 7}}
-	undecided := &Cluster{Epoch: 7, CurrentPrimary: "db-1", Group: &Membership{Undecided: true}}
-	excluded := &Cluster{Epoch: 7, CurrentPrimary: "db-1", Group: &Membership{Undecided: true, Excluded: true}}
+	undecided := ofGroup(&Membership{Undecided: true})
+	excluded := ofGroup(&Membership{Undecided: true, Excluded: true})
 	for name, c := range map[string]struct {
 		cluster  *Cluster
 		writes   int64

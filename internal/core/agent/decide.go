@@ -10,13 +10,23 @@ import (
 // rule decides, or passes.
 type rule func(*Facts) (Decision, bool)
 
+// rulesOf an instance, by the topology of its Cluster.
+var rulesOf = map[core.Topology]func() []rule{
+	core.TopologyAsync: replicaRules,
+	core.TopologyGroup: memberRules,
+}
+
+// topology is the Cluster's; before that is known, no rule touches data, of whatever topology.
+func (f *Facts) topology() core.Topology {
+	if f.Cluster == nil {
+		return core.TopologyAsync
+	}
+	return f.Cluster.Topology
+}
+
 // Decide tells what to do. The first rule that applies decides.
 func Decide(f *Facts) Decision {
-	rules := replicaRules()
-	if f.Cluster != nil && f.Cluster.Group != nil {
-		rules = memberRules()
-	}
-	for _, rule := range rules {
+	for _, rule := range rulesOf[f.topology()]() {
 		if d, applies := rule(f); applies {
 			return unfencing(f, d)
 		}
@@ -188,8 +198,7 @@ func startServer(f *Facts) (Decision, bool) {
 		return tell(core.Initializing, reason,
 			"making scratch data again: mysqld does not start on what a clone left behind", MakeData{core.OriginCloned})
 	}
-	if f.Data == core.DataPopulated && f.Mysqld.DataRemoved && f.Cluster != nil && f.Cluster.Group != nil &&
-		f.Cluster.Group.GoneOn {
+	if f.Data == core.DataPopulated && f.Mysqld.DataRemoved && f.Cluster != nil && f.Cluster.Group.hasGoneOn() {
 		// What it held before is in the group: mysqld takes a copy of no member that lacks some of it.
 		return tell(core.Stopped, core.MemberDataRemoved, dataRemoved, ForgetData{})
 	}

@@ -21,7 +21,7 @@ func (l *Latest) Recall(epoch int64) { l.Epoch = max(l.Epoch, epoch) }
 // away; and who knew nothing runs mysqld, promoted nobody knows whom, so that it can say
 // what it holds. A group has a primary by its own members' vote, and needs no such care.
 func (l *Latest) Take(before, next *Cluster) *Cluster {
-	if next.Group != nil {
+	if next.Topology.ElectsByItself() {
 		*l = Latest{}
 		return next
 	}

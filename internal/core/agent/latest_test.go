@@ -32,7 +32,7 @@ func TestAStatusOfThePastIsNotTaken(t *testing.T) {
 	if got := anew.Take(nobody, view(2)); got != nobody {
 		t.Errorf("and then by %+v", got)
 	}
-	group := &Cluster{Epoch: 1, Group: &Membership{}}
+	group := &Cluster{Epoch: 1, Topology: core.TopologyGroup, Group: &Membership{}}
 	if got := anew.Take(nobody, group); got != group || anew.Epoch != 0 {
 		t.Errorf("a group is judged by the epoch of its status: %+v", got)
 	}

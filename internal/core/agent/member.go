@@ -116,10 +116,7 @@ func memberRules() []rule {
 
 // view is the group as mysqld sees it; OFFLINE when it is not known.
 func (f *Facts) view() core.GroupView {
-	if f.Server == nil || f.Server.Group == nil {
-		return core.GroupView{State: core.MemberOffline}
-	}
-	return *f.Server.Group
+	return f.Server.View()
 }
 
 // isIn reports whether mysqld is a member, or on its way: in any state but OFFLINE.

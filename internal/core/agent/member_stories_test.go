@@ -10,12 +10,14 @@ import (
 func newMember() *Facts {
 	f := fresh()
 	f.Cluster.Epoch = 1
+	f.Cluster.Topology = core.TopologyGroup
 	f.Cluster.Group = &Membership{Name: "g-1", Bootstrapper: "db-1"}
 	return f
 }
 
 func member() *Facts {
 	f := populated()
+	f.Cluster.Topology = core.TopologyGroup
 	f.Cluster.Group = &Membership{Name: "g-1", Bootstrapper: "db-2", Bootstrapped: true}
 	f.Cluster.CurrentPrimary = "db-2"
 	f.Member = MemberFacts{Of: "g-1", Settled: core.MemberSecondary, ProtocolOf: "9.7.4", Forgot: "v:1"}

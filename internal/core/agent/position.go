@@ -45,7 +45,7 @@ func (a AskPrimary) Answered(r core.Report, mine gtid.Set, asked time.Time) *Pos
 		Purged: r.Server.Purged,
 		UUID:   r.Server.UUID, Waiting: r.Server.SemiSync.WaitSessions > 0, SeenEpoch: r.SeenEpoch,
 		Logged: r.Server.Logged(), WritableEpoch: r.WritableEpoch,
-		InGroup: r.Server.Group != nil && r.Server.Group.IsQuorate()}
+		InGroup: r.Server.HasView() && r.Server.Group.IsQuorate()}
 }
 
 // Answered is what an instance has learned of its successor, and an error when who reports r

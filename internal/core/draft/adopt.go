@@ -14,7 +14,7 @@ import (
 // nobody wants. cannot is why no volumes can be adopted here; "" where they can.
 func (d *Draft) AdoptVolumes(cannot string) bool {
 	s := &d.Status
-	if s.Promotion != nil || !s.EstablishedAt.IsZero() || s.Group != nil && s.Group.Bootstrapped {
+	if s.Promotion != nil || !s.EstablishedAt.IsZero() || s.Group.WasMade() {
 		if wish := d.Cluster.AdoptFrom; wish != "" && wish != s.AdoptedFrom {
 			d.Remark(core.RefusalAdoption, "", "no volumes are adopted: the Cluster has data of its own; remove the "+
 				"annotation cnmsql.cnmsql.co/adopt-volumes")

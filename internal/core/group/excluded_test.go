@@ -19,7 +19,7 @@ func TestThoseLeftOutHaveASayAgainOnceTheViewHasThem(t *testing.T) {
 			LeftOut: []core.LeftOut{{Instance: "c-2", Admitted: true}, {Instance: "c-3", Admitted: true}}}}
 	for _, state := range []core.MemberState{core.MemberRecovering, core.MemberRecovering, core.MemberOnline} {
 		o := core.Observation{Now: now, Cluster: core.Cluster{Name: "c", Wanted: 3,
-			Group: &core.Group{}, Status: status}}
+			Topology: core.TopologyGroup, Group: &core.Group{}, Status: status}}
 		for n, name := range status.InstanceNames {
 			own, role := state, core.MemberSecondary
 			if name == "c-1" {
@@ -96,7 +96,8 @@ func (c returning) observe() core.Observation {
 		InstanceNames: []string{"c-1", "c-2"},
 		Group: &core.GroupStatus{Name: "g-1", Bootstrapped: true, Primary: "c-1", HasQuorum: true, ViewMax: 1,
 			LeftOut: []core.LeftOut{{Instance: "c-2", Held: held, Admitted: c.before}}}}
-	o := core.Observation{Now: now, Cluster: core.Cluster{Name: "c", Wanted: 2, Group: &core.Group{}, Status: status}}
+	o := core.Observation{Now: now, Cluster: core.Cluster{Name: "c", Wanted: 2, Topology: core.TopologyGroup,
+		Group: &core.Group{}, Status: status}}
 	view := &core.GroupView{State: core.MemberOnline, Role: core.MemberPrimary, ViewID: "v:2",
 		Members: []core.ViewMember{{Host: "c-1", State: core.MemberOnline, Role: core.MemberPrimary}}}
 	first := core.Report{Instance: "c-1", State: core.Running, Data: core.DataPopulated,

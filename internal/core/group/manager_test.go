@@ -99,7 +99,7 @@ func (w *world) hear(in *instance) {
 		Diverged: slices.Clone(s.Diverged),
 		Fenced:   slices.Clone(s.Fenced), Names: slices.Clone(s.InstanceNames), Instances: max(w.cluster.Wanted,
 			len(s.InstanceNames)), MaxStart: time.Hour, MaxStop: time.Hour,
-		Group: membership(&s, in.name)}
+		Topology: core.TopologyGroup, Group: membership(&s, in.name)}
 	in.m.seen = max(in.m.seen, s.Epoch)
 	if in.pod.Terminating && in.m.stopping.IsZero() {
 		in.m.stopping = w.now

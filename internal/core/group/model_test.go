@@ -88,7 +88,8 @@ func newWorld(instances int) *world {
 		return false
 	}, made: func(*instance, bool) {}, now: time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC),
 		cluster: core.Cluster{Name: "c", Wanted: instances,
-			SwitchoverLimit: time.Minute, SwitchoverPause: 5 * time.Second, Group: &core.Group{WishedName: "g-1"}},
+			SwitchoverLimit: time.Minute, SwitchoverPause: 5 * time.Second,
+			Topology: core.TopologyGroup, Group: &core.Group{WishedName: "g-1"}},
 		mysql: "9.7.4"}
 }
 

@@ -154,7 +154,7 @@ func viewOf(in *core.Instance) (*core.GroupView, bool) {
 	switch {
 	case !known:
 		return nil, false
-	case r.Server != nil && r.Server.Group != nil:
+	case r.Server.HasView():
 		return r.Server.Group, true
 	case r.Server == nil && r.State != core.Hung && r.State != core.Running:
 		return &core.GroupView{State: core.MemberOffline}, true

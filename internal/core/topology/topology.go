@@ -1,5 +1,5 @@
-// Package topology chooses who decides for a cluster: the one place at which the
-// topologies are told apart.
+// Package topology has who decides for a cluster: the one place that knows the packages of all
+// topologies.
 package topology
 
 import (
@@ -8,10 +8,11 @@ import (
 	"cnmsql.co/internal/core/group"
 )
 
-// Decide says what to do about a cluster, whatever its topology.
-func Decide(o core.Observation) core.Plan {
-	if o.Cluster.Group != nil {
-		return group.Decide(o)
-	}
-	return async.Decide(o)
+// deciders of the topologies. Another topology is another package, and another row here.
+var deciders = map[core.Topology]func(core.Observation) core.Plan{
+	core.TopologyAsync: async.Decide,
+	core.TopologyGroup: group.Decide,
 }
+
+// Decide says what to do about a cluster, whatever its topology.
+func Decide(o core.Observation) core.Plan { return deciders[o.Cluster.Topology](o) }
