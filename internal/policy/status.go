@@ -1,6 +1,12 @@
 package policy
 
-import admissionv1 "k8s.io/api/admissionregistration/v1"
+import (
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"cnmsql.co/internal/core"
+)
 
 // InstanceStatusName is the name of the policy on an instance's status writes.
 const InstanceStatusName = "cnmsql-instance-status"
@@ -23,6 +29,17 @@ var others = admissionv1.Variable{Name: "others",
 		"variables.new[k] != variables.old[k])) + " +
 		"variables.old.filter(k, !(k in variables.own) && !(k in variables.new))"}
 
+// tellsNoPrimary is true of a Cluster whose instances have nothing to say in its status.
+func tellsNoPrimary() string {
+	var any []string
+	for _, t := range core.Topologies() {
+		if !t.TellsPrimary() {
+			any = append(any, "has(object.spec.replication) && object.spec.replication.mode == '"+t.String()+"'")
+		}
+	}
+	return strings.Join(any, " || ")
+}
+
 // InstanceStatus holds an instance to the one thing it has to say in the status
 // of its Cluster: that it became the primary, which the operator permitted it.
 // An instance is known by its ServiceAccount, <cluster>-<number> in the
@@ -35,8 +52,7 @@ func InstanceStatus() *admissionv1.ValidatingAdmissionPolicy {
 		{Name: "own", Expression: "['currentPrimary', 'currentPrimaryTimestamp']"},
 		oldStatus, newStatus,
 		others,
-		{Name: "isGroup", Expression: "has(object.spec.replication) && object.spec.replication.mode == " +
-			"'groupReplication'"},
+		{Name: "isGroup", Expression: tellsNoPrimary()},
 		{Name: "claims", Expression: "variables.own.exists(k, (k in variables.new) != (k in variables.old) || (k in " +
 			"variables.new && variables.new[k] != variables.old[k]))"},
 	}
