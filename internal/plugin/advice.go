@@ -112,20 +112,8 @@ func adviseBlocked(f *Facts, r *Report) []string {
 		return []string{fmt.Sprintf("if what is said above comes of spec.bootstrap, which cannot be changed: delete "+
 			"this Cluster, which has no data yet (kubectl delete clusters.%s %s -n %s), and create it again with a corrected manifest",
 			v1alpha1.GroupVersion.Group, r.Name, r.Namespace)}
-	case r.Group != nil:
-		return adviseGroup(f, r)
-	case r.Diagnosis == string(core.PrimaryLostTransactions):
-		return []string{"decide which copy is right: what is said above tells how to go on with either"}
-	case r.Operation != nil && r.Operation.Step == string(core.StepProve):
-		return []string{adviseNode(f), adviseOverride(r)}
-	case slices.Contains(core.PolicyRefusals(), r.Blocked):
-		return []string{"raise the bound of spec.failoverPolicy that is named above, if what it guards against may " +
-			"happen; the operator goes on at once", adviseOverride(r)}
-	case r.Operation != nil && r.Operation.Kind == string(core.OperationFailover):
-		return []string{"mend what is said above; the operator notices by itself and goes on", adviseOverride(r)}
-	default:
-		return []string{"mend what is said above; the operator notices by itself and goes on"}
 	}
+	return topologyOf(f.Cluster).adviseBlocked(f, r)
 }
 
 // isOfBootstrap reports whether the first data could not be made: what names it cannot be changed.
@@ -133,8 +121,8 @@ func isOfBootstrap(reason core.Reason) bool {
 	return reason == core.InstanceStartFailed || reason == core.InstancePostInitSQLFailed
 }
 
-// adviseGroup is for a group that the operator cannot help by itself.
-func adviseGroup(f *Facts, r *Report) []string {
+// adviseBlocked is for a group that the operator cannot help by itself.
+func (group) adviseBlocked(f *Facts, r *Report) []string {
 	var out []string
 	if d := core.Diagnosis(r.Diagnosis); d != core.GroupQuorumLost && d != core.GroupUnknown {
 		return []string{"mend what is said above; the operator notices by itself and goes on"}
@@ -187,8 +175,8 @@ func adviseFenced(f *Facts, r *Report) []string {
 	var out []string
 	for _, name := range r.Fenced {
 		what := name + " is fenced"
-		if name == f.holder() && r.Group == nil {
-			what = name + ", the primary, is fenced: nobody takes writes, and nobody takes over"
+		if name == f.holder() {
+			what = name + topologyOf(f.Cluster).fencing().standing
 		}
 		out = append(out, fmt.Sprintf("%s; when whoever did it agrees: kubectl cnmsql fence off %s %s -n %s", what,
 			r.Name, name, r.Namespace))
@@ -199,7 +187,8 @@ func adviseFenced(f *Facts, r *Report) []string {
 // adviseUnreachable is for a primary of which nothing is known, and nothing
 // is being done about it.
 func adviseUnreachable(f *Facts, r *Report) []string {
-	if r.Phase == string(core.PhaseBlocked) || r.Group != nil || !core.Diagnosis(r.Diagnosis).IsUnreachable() {
+	if r.Phase == string(core.PhaseBlocked) || f.topology().ElectsByItself() ||
+		!core.Diagnosis(r.Diagnosis).IsUnreachable() {
 		return nil
 	}
 	return []string{
@@ -282,8 +271,8 @@ func reclone(aim string, r *Report, instance string) string {
 	return fmt.Sprintf("%s: kubectl cnmsql reinit %s %s -n %s", aim, r.Name, instance, r.Namespace)
 }
 
-func adviseWaiting(_ *Facts, r *Report) []string {
-	if r.Writable != WritableWaiting || r.Group != nil {
+func adviseWaiting(f *Facts, r *Report) []string {
+	if r.Writable != WritableWaiting || !f.topology().UsesSemiSync() {
 		return nil
 	}
 	return []string{"bring replicas back, or lower spec.minSyncReplicas or spec.mysql.semiSync.dataDurability " +
@@ -292,7 +281,7 @@ func adviseWaiting(_ *Facts, r *Report) []string {
 
 func adviseSlow(f *Facts, r *Report) []string {
 	op := r.Operation
-	if op != nil && r.Group == nil && op.Kind == string(core.OperationSwitchover) &&
+	if op != nil && !f.topology().ElectsByItself() && op.Kind == string(core.OperationSwitchover) &&
 		op.Step == string(core.StepPromote) && r.Phase != string(core.PhaseBlocked) {
 		return []string{fmt.Sprintf("nothing: if %s does not take writes within spec.maxSwitchoverPause, %s takes "+
 			"them again. To have that at once: kubectl cnmsql promote %s %s -n %s",

@@ -12,6 +12,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/layout"
 	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/resources"
@@ -76,7 +77,7 @@ func Build(f Facts) Report {
 		r.Instances = append(r.Instances, instanceOf(&f, name))
 	}
 	r.LiveProblem = liveProblem(&f, r.Instances)
-	r.Group = groupOf(c)
+	r.topology, r.Group = topologyOf(c), groupOf(c)
 	r.Backups, r.Restore = backupsInShort(&f), restoreOf(&f)
 	r.Writable, r.WritableBecause = topologyOf(c).writable(&f, r.Durability)
 	r.Doubt = unseen(&f)
@@ -110,6 +111,8 @@ func instanceNames(s *v1alpha1.ClusterStatus) []string {
 
 // live is what an instance says of itself.
 func (f *Facts) live(name string) *core.Report { return f.Live[name].Report }
+
+func (f *Facts) topology() core.Topology { return declared.Topology(&f.Cluster.Spec) }
 
 // holder is the instance that may take writes.
 func (f *Facts) holder() string { return holderOf(&f.Cluster.Status) }

@@ -96,13 +96,13 @@ func (o *overrider) failOver(ctx context.Context, instance string, timeout time.
 // mayOverride refuses what the operator would refuse, by what it says itself.
 func mayOverride(c *v1alpha1.Cluster, to string, said words) error {
 	s := &c.Status
-	switch {
-	case c.DeletionTimestamp != nil:
+	if c.DeletionTimestamp != nil {
 		return fmt.Errorf("cluster %s is being deleted; nothing is promoted in it", c.Name)
-	case c.Spec.Replication.Mode == v1alpha1.ReplicationGroup:
-		return fmt.Errorf("cluster %s is a group, which elects its primary itself: nothing was done. To make %s "+
-			"primary: kubectl cnmsql promote %s %s -n %s; when the group has lost its quorum: kubectl cnmsql group recover %s -n %s",
-			c.Name, to, c.Name, to, c.Namespace, c.Name, c.Namespace)
+	}
+	if err := topologyOf(c).overridable(c, to); err != nil {
+		return err
+	}
+	switch {
 	case s.Promotion == nil:
 		return fmt.Errorf("cluster %s has no primary yet (%s); the first one is chosen by the operator", c.Name,
 			orElse(s.PhaseReason, "the operator has not looked at it"))

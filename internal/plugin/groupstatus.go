@@ -13,6 +13,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/declared"
 )
 
 func groupCommand(k *kube) *cobra.Command {
@@ -83,10 +84,10 @@ func (g *groupViewer) cluster(ctx context.Context) (*v1alpha1.Cluster, error) {
 }
 
 func mustBeGroup(c *v1alpha1.Cluster) error {
-	if c.Spec.Replication.Mode != v1alpha1.ReplicationGroup {
+	if of := declared.Topology(&c.Spec); !of.RunsGroup() {
 		return fmt.Errorf("cluster %s is no group: its spec.replication.mode is %s. Its situation: kubectl cnmsql "+
 			"status %s -n %s",
-			c.Name, orElse(c.Spec.Replication.Mode, v1alpha1.ReplicationAsync), c.Name, c.Namespace)
+			c.Name, of, c.Name, c.Namespace)
 	}
 	return nil
 }

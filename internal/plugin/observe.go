@@ -40,7 +40,7 @@ func (p *caller) observe(ctx context.Context) (o core.Observation, notes []strin
 	if o.Cluster, err = observation.Cluster(c, objs); err != nil {
 		return o, nil, fmt.Errorf("reading the status of Cluster %s: %w", c.Name, err)
 	}
-	if o.Cluster.Group == nil { // a group has no lease
+	if o.Cluster.Topology.HasLease() {
 		var note string
 		if o.Cluster.Lease, note = p.lease(ctx, c); note != "" {
 			notes = append(notes, note)

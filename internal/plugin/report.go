@@ -22,6 +22,8 @@ const (
 // Report is the situation of one cluster at one time. A pointer that is nil
 // stands for what is not known.
 type Report struct {
+	topology topology
+
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	Created   time.Time `json:"created,omitzero"`

@@ -126,11 +126,7 @@ func (p page) details(r Report) {
 	if pr := r.Promotion; pr != nil {
 		p.line("Promotion", "%s", p.promotion(pr))
 	}
-	if r.Group != nil {
-		p.line("Group", "%s", groupText(r.Group))
-	} else {
-		p.line("Durability", "%s", durabilityText(r.Durability))
-	}
+	r.topology.promise(p, r)
 	if r.Bounds != nil {
 		p.line("Bounds", "%s", p.bounds(r.Bounds))
 	}
@@ -244,10 +240,10 @@ func (p page) instances(r Report) {
 		return
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
-	columns := columnsOf(r)
+	columns := r.topology.columns()
 	_, _ = fmt.Fprintln(w, strings.Join(columns, "\t"))
 	for _, in := range r.Instances {
-		values, line := row(in, in.Name == holderIn(r)), []string{}
+		values, line := row(in, in.Name == r.topology.reference(r)), []string{}
 		for _, column := range columns {
 			line = append(line, values[column])
 		}
@@ -263,27 +259,6 @@ func (p page) instances(r Report) {
 		_, _ = fmt.Fprintf(p.out, "  ?: %s\n", r.LiveProblem)
 	}
 	_, _ = fmt.Fprintln(p.out)
-}
-
-// columnsOf leaves out what the topology does not have.
-func columnsOf(r Report) []string {
-	if r.Group != nil {
-		return []string{"INSTANCE", "ROLE", "STATE", "MEMBER", "READY", "LACKS", "ERRANT",
-			"VERSION", "NODE", "RESTARTS"}
-	}
-	return []string{"INSTANCE", "ROLE", "STATE", "READY", "LAG", "LACKS", "ERRANT", "SOURCE",
-		"VERSION", "NODE", "RESTARTS"}
-}
-
-// holderIn is the instance that the positions are held against.
-func holderIn(r Report) string {
-	switch {
-	case r.Group != nil:
-		return r.Primary
-	case r.Promotion != nil:
-		return r.Promotion.Instance
-	}
-	return ""
 }
 
 // row shows "-" for what does not apply to an instance, "?" for what is not

@@ -121,7 +121,8 @@ func WriteAnswer(out io.Writer, cluster string, o *core.Observation, a whatif.An
 	var text strings.Builder
 	p := page{out: &text, now: o.Now}
 	p.line("If", "%s of %s %s", strings.Join(a.Lost, ", "), cluster, lostHow(a))
-	p.line("Then", "%s", outcome(a))
+	topology := topologies[o.Cluster.Topology]
+	p.line("Then", "%s", topology.outcome(a))
 	p.group(a)
 	if a.Proof != "" {
 		p.line("Proof", "%s: %s", a.Proof, a.Evidence)
@@ -132,7 +133,7 @@ func WriteAnswer(out io.Writer, cluster string, o *core.Observation, a whatif.An
 	if a.Losses != nil {
 		p.line("Lost", "%s", lossText(a))
 	}
-	p.steps(a)
+	p.steps(topology, a)
 	label := "Assumed"
 	for _, text := range a.Assumed {
 		p.line(label, "%s", text)
@@ -158,36 +159,6 @@ func lostHow(a whatif.Answer) string {
 		return "is lost now with its node (nobody reaches it)"
 	default:
 		return "are lost now with their nodes (nobody reaches them)"
-	}
-}
-
-func outcome(a whatif.Answer) string {
-	if a.Group != nil {
-		return groupOutcome(a)
-	}
-	switch {
-	case a.Outcome == whatif.Promoted && a.Promoted == a.Primary:
-		return fmt.Sprintf("%s itself may take writes again after %s (epoch %d)", a.Promoted, about(a.Seconds), a.Epoch)
-	case a.Outcome == whatif.Promoted:
-		return fmt.Sprintf("%s is promoted after %s (epoch %d), in the place of %s", a.Promoted,
-			about(a.Seconds), a.Epoch, a.Primary)
-	case a.Outcome == whatif.Continues && a.WritesHang:
-		return fmt.Sprintf(
-			"%s stays the primary, but WRITES HANG: no commit can be acknowledged until replicas are back", a.Promoted)
-	case a.Outcome == whatif.Continues && slices.Contains(a.Lost, a.Primary):
-		return fmt.Sprintf("nobody else is promoted: %s takes writes again after %s", a.Promoted, about(a.Seconds))
-	case a.Outcome == whatif.Continues && a.WritesHung > 0:
-		return fmt.Sprintf("%s stays the primary, but WRITES HANG for %s: no commit can be acknowledged until "+
-			"replicas are back", a.Promoted, about(a.WritesHung))
-	case a.Outcome == whatif.Continues:
-		return fmt.Sprintf("%s stays the primary and takes writes", a.Promoted)
-	case a.Outcome == whatif.Undecided:
-		return "it was not decided within the time that is played"
-	case !slices.Contains(a.Lost, a.Primary):
-		return fmt.Sprintf("NOBODY is promoted%s; whether %s accepts writes is unknown, before and after",
-			refusalText(a.Refusal), a.Primary)
-	default:
-		return fmt.Sprintf("NOBODY is promoted in the place of %s%s", a.Primary, refusalText(a.Refusal))
 	}
 }
 
@@ -221,7 +192,7 @@ func lossText(a whatif.Answer) string {
 	}
 }
 
-func (p page) steps(a whatif.Answer) {
+func (p page) steps(of topology, a whatif.Answer) {
 	label := "Waits"
 	for _, w := range a.Waits {
 		p.line(label, "%5.1f s  %s", w.Seconds, w.For)
@@ -230,10 +201,7 @@ func (p page) steps(a whatif.Answer) {
 	if a.Outcome != whatif.Promoted {
 		return
 	}
-	does := " takes the lease and opens"
-	if a.Group != nil {
-		does = " opens, and the operator points the -rw Service at it"
-	}
+	does := of.opening()
 	text := a.Promoted + does
 	if a.ToApply > 0 {
 		text = fmt.Sprintf("%s applies %s that it has received,%s", a.Promoted,

@@ -8,7 +8,7 @@ import (
 	"cnmsql.co/internal/whatif"
 )
 
-func groupOutcome(a whatif.Answer) string {
+func (group) outcome(a whatif.Answer) string {
 	switch {
 	case a.Outcome == whatif.Promoted:
 		return fmt.Sprintf("the group makes %s primary after %s, in the place of %s", a.Promoted,

@@ -1,0 +1,127 @@
+package plugin
+
+import (
+	"fmt"
+	"slices"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/whatif"
+)
+
+// async is a primary, and replicas that follow it.
+type async struct{}
+
+func (async) writable(f *Facts, d Durability) (Writable, string) {
+	p := f.Cluster.Status.Promotion
+	if p == nil {
+		return WritableNo, "no primary was chosen yet"
+	}
+	r := f.live(p.Instance)
+	switch {
+	case r == nil:
+		return writableByDiagnosis(f, p.Instance)
+	case r.WritableEpoch != p.Epoch:
+		return WritableNo, fmt.Sprintf("%s is %s and does not accept writes", p.Instance, describeState(r))
+	case d.Acks != nil && *d.Acks > *d.Attached && core.DurabilityMode(d.Mode).WaitsForEver():
+		return WritableWaiting, fmt.Sprintf("%s accepts writes, but each commit waits for %s, and %s attached",
+			p.Instance, count(*d.Acks, "acknowledgement"), isAre(*d.Attached, "replica"))
+	}
+	return f.routed(p.Instance, fmt.Sprintf("%s accepts writes (epoch %d)", p.Instance, p.Epoch))
+}
+
+func (async) place(in *Instance, f *Facts, r *core.Report) {
+	in.Role = ""
+	switch p := f.Cluster.Status.Promotion; {
+	case p != nil && p.Instance == in.Name && r.WritableEpoch == p.Epoch:
+		in.Role = v1alpha1.RolePrimary
+	case r.Server != nil && r.Server.Replication != nil:
+		in.Role = v1alpha1.RoleReplica
+	}
+	if r.TakesWrites() && in.Role != v1alpha1.RolePrimary {
+		in.note("accepts writes in epoch %d, which is not the present one", r.WritableEpoch)
+	}
+	if r.Server != nil && in.Role != v1alpha1.RolePrimary {
+		in.fromReplication(r.Server.Replication)
+	}
+}
+
+// A replica executes a transaction while the primary still waits for acknowledgements
+// of it. When the primary has really lost some of its own, the operator says so.
+func (async) unproven(_ *v1alpha1.Cluster, primary *core.Server) gtid.Set {
+	return allOf(primary.UUID)
+}
+
+func (async) fencing() fenceWords {
+	return fenceWords{
+		pending: "fenced by somebody: its mysqld is to be stopped, its data is kept",
+		primary: "Fencing it STOPS THE WRITES OF THE WHOLE CLUSTER: its mysqld is stopped, and no other instance is " +
+			"promoted until it is unfenced.",
+		question: "Stop all writes of %s? Type yes:",
+		standing: ", the primary, is fenced: nobody takes writes, and nobody takes over",
+		on:       "its mysqld is being stopped, its data is kept, its Pod stays and shows 0/1 ready",
+		off:      "its mysqld is being started",
+	}
+}
+
+func (async) adviseBlocked(f *Facts, r *Report) []string {
+	switch {
+	case r.Diagnosis == string(core.PrimaryLostTransactions):
+		return []string{"decide which copy is right: what is said above tells how to go on with either"}
+	case r.Operation != nil && r.Operation.Step == string(core.StepProve):
+		return []string{adviseNode(f), adviseOverride(r)}
+	case slices.Contains(core.PolicyRefusals(), r.Blocked):
+		return []string{"raise the bound of spec.failoverPolicy that is named above, if what it guards against may " +
+			"happen; the operator goes on at once", adviseOverride(r)}
+	case r.Operation != nil && r.Operation.Kind == string(core.OperationFailover):
+		return []string{"mend what is said above; the operator notices by itself and goes on", adviseOverride(r)}
+	default:
+		return []string{"mend what is said above; the operator notices by itself and goes on"}
+	}
+}
+
+func (async) outcome(a whatif.Answer) string {
+	switch {
+	case a.Outcome == whatif.Promoted && a.Promoted == a.Primary:
+		return fmt.Sprintf("%s itself may take writes again after %s (epoch %d)", a.Promoted, about(a.Seconds), a.Epoch)
+	case a.Outcome == whatif.Promoted:
+		return fmt.Sprintf("%s is promoted after %s (epoch %d), in the place of %s", a.Promoted,
+			about(a.Seconds), a.Epoch, a.Primary)
+	case a.Outcome == whatif.Continues && a.WritesHang:
+		return fmt.Sprintf(
+			"%s stays the primary, but WRITES HANG: no commit can be acknowledged until replicas are back", a.Promoted)
+	case a.Outcome == whatif.Continues && slices.Contains(a.Lost, a.Primary):
+		return fmt.Sprintf("nobody else is promoted: %s takes writes again after %s", a.Promoted, about(a.Seconds))
+	case a.Outcome == whatif.Continues && a.WritesHung > 0:
+		return fmt.Sprintf("%s stays the primary, but WRITES HANG for %s: no commit can be acknowledged until "+
+			"replicas are back", a.Promoted, about(a.WritesHung))
+	case a.Outcome == whatif.Continues:
+		return fmt.Sprintf("%s stays the primary and takes writes", a.Promoted)
+	case a.Outcome == whatif.Undecided:
+		return "it was not decided within the time that is played"
+	case !slices.Contains(a.Lost, a.Primary):
+		return fmt.Sprintf("NOBODY is promoted%s; whether %s accepts writes is unknown, before and after",
+			refusalText(a.Refusal), a.Primary)
+	default:
+		return fmt.Sprintf("NOBODY is promoted in the place of %s%s", a.Primary, refusalText(a.Refusal))
+	}
+}
+
+func (async) opening() string { return " takes the lease and opens" }
+
+func (async) promise(p page, r Report) { p.line("Durability", "%s", durabilityText(r.Durability)) }
+
+func (async) columns() []string {
+	return []string{"INSTANCE", "ROLE", "STATE", "READY", "LAG", "LACKS", "ERRANT", "SOURCE",
+		"VERSION", "NODE", "RESTARTS"}
+}
+
+func (async) reference(r Report) string {
+	if r.Promotion == nil {
+		return ""
+	}
+	return r.Promotion.Instance
+}
+
+func (async) overridable(*v1alpha1.Cluster, string) error { return nil }
