@@ -1,6 +1,6 @@
 // Command lint checks the house rules that no common linter knows: a function
 // fits on a screen, product code does not sleep, imports run downwards only, one file knows
-// what a durability mode means, and the tests, headings, functions
+// what a durability mode means and one what a topology implies, and the tests, headings, functions
 // and numbers that documents name are there.
 //
 // Rules that the tree broke before they were made are ratcheted: baseline.txt holds how often
@@ -104,6 +104,9 @@ func (l *linter) check(file *ast.File) {
 	}
 	if !isTest && isProduct(l.path) && l.path != modesFile {
 		ast.Inspect(file, l.comparesModes)
+	}
+	if !isTest && isProduct(l.path) {
+		ast.Inspect(file, l.asksTopology)
 	}
 	l.imports(file)
 }
