@@ -53,7 +53,8 @@ func TestAComponentAsksFewQuestions(t *testing.T) {
 		}
 	}
 	if len(asks) < 20 || methods > mostMethods {
-		t.Errorf("there are %d components, and the manager has %d methods; it may have %d", len(asks), methods, mostMethods)
+		t.Errorf("there are %d components, and the manager has %d methods; it may have %d", len(asks), methods,
+			mostMethods)
 	}
 }
 
