@@ -26,7 +26,7 @@ func newOccupant() *occupant {
 	return o
 }
 
-// TestWhatFailsIsAProblemBeforeItIsOver: else somebody decides, in between, that nothing goes on and
+// TestWhatFailsIsAProblemBeforeItIsOver holds the order: else somebody decides, in between, that nothing goes on and
 // nothing is wrong.
 func TestWhatFailsIsAProblemBeforeItIsOver(t *testing.T) {
 	o, full := newOccupant(), errors.New("the volume is full")

@@ -90,7 +90,7 @@ func (k *cloner) report() *core.Clone {
 	return &c
 }
 
-// serverEnds: mysqld ends itself, which it does when all is copied.
+// serverEnds notes that mysqld ends itself, which it does when all is copied.
 func (k *cloner) serverEnds() {
 	if copied := k.said().copied; copied != nil {
 		copied()

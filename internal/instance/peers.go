@@ -74,7 +74,7 @@ func (q *inquirer) said() peersState {
 	return q.st
 }
 
-// forgetSuccessor: what the successor holds is of no use any more.
+// forgetSuccessor forgets what the successor holds: it is of no use any more.
 func (q *inquirer) forgetSuccessor() { q.change(func(s *peersState) { s.successor = nil }) }
 
 // ask asks another instance beside the worker, so that one that does not answer
