@@ -40,7 +40,7 @@ func readBundleKey(prefix, key string) (b facts.Bundle, ok bool) {
 // bundleOf makes the object of a bundle.
 func (c *compressor) bundleOf(parts []entry, objects [][]byte) ([]byte, error) {
 	i := index{Format: facts.Format, Epoch: parts[0].Epoch, Parts: parts}
-	head, err := i.encode(c)
+	head, err := c.text(i)
 	if err != nil {
 		return nil, err
 	}

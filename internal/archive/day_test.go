@@ -41,6 +41,22 @@ func (f *far) Delete(ctx context.Context, key string) error {
 	return f.Store.Delete(ctx, key)
 }
 
+// List asks again for each thousand objects.
+func (f *far) List(ctx context.Context, below string) iter.Seq2[store.Object, error] {
+	return func(yield func(store.Object, error) bool) {
+		n := 0
+		for o, err := range f.Store.List(ctx, below) {
+			if n%1000 == 0 {
+				f.asked.Add(1)
+				time.Sleep(f.took)
+			}
+			if n++; !yield(o, err) {
+				return
+			}
+		}
+	}
+}
+
 // TestWhatManyPartsCost measures, with an S3 server, how long it takes to read so many parts, before
 // and after they are merged: CNMSQL_PARTS=86400 is a day of them with one each second. CNMSQL_FAR,
 // as 10ms, is what the way there and back takes.
@@ -101,7 +117,7 @@ func writeParts(t *testing.T, s store.Store, n int64) {
 	must(t, err)
 	for block := range slices.Chunk(known, indexed) {
 		if last := block[len(block)-1].Part; len(block) == indexed {
-			object, err := (&index{Format: facts.Format, Epoch: 1, Parts: block}).encode(c)
+			object, err := c.text(index{Format: facts.Format, Epoch: 1, Parts: block})
 			must(t, errors.Join(err, s.Create(t.Context(), indexKey(prefix, last.Key()), object)))
 		}
 	}

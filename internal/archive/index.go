@@ -60,9 +60,9 @@ func readIndexKey(prefix, key string) (last facts.Key, ok bool) {
 	return last, under && nested && is && errors.Join(errEpoch, errSequence) == nil && key == indexKey(prefix, last)
 }
 
-// encode makes an object: a frame of zstd with the text and its digest, as a part has it.
-func (i *index) encode(c *compressor) ([]byte, error) {
-	text, err := json.Marshal(i)
+// text makes an object of JSON: a frame of zstd with it and its digest, as a part has it.
+func (c *compressor) text(of any) ([]byte, error) {
+	text, err := json.Marshal(of)
 	if err != nil {
 		return nil, err
 	}
@@ -70,22 +70,28 @@ func (i *index) encode(c *compressor) ([]byte, error) {
 	return c.zstd.EncodeAll(append(text, digest(text)...), nil), nil
 }
 
-// decodeIndex reads an index; nil if it is none, or not what was written.
-func decodeIndex(r io.Reader, last facts.Key) (*index, error) {
+// decodeText reads such an object; false if it is none, or not what was written. An error is that the
+// store breaks off.
+func decodeText(r io.Reader, into any) (bool, error) {
 	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	defer z.Close()
 	text, err := io.ReadAll(io.LimitReader(z, maxFacts))
 	var ofStore *store.Reason
 	if errors.As(err, &ofStore) {
-		return nil, err
+		return false, err
 	}
 	end := max(len(text)-hex.EncodedLen(sha256.Size), 0)
+	return err == nil && digest(text[:end]) == string(text[end:]) && json.Unmarshal(text[:end], into) == nil, nil
+}
+
+// decodeIndex reads an index; nil if it is none, or not what was written.
+func decodeIndex(r io.Reader, last facts.Key) (*index, error) {
 	var i index
-	if err != nil || digest(text[:end]) != string(text[end:]) || json.Unmarshal(text[:end], &i) != nil {
-		return nil, nil
+	if is, err := decodeText(r, &i); !is {
+		return nil, err
 	}
 	if n := len(i.Parts); i.Format != facts.Format || n == 0 || i.Parts[n-1].Key() != last {
 		return nil, nil
@@ -142,7 +148,7 @@ func (s *Shipper) note(ctx context.Context, part facts.Part, stored int64) {
 	}
 	i := index{Format: facts.Format, Epoch: part.Epoch, Parts: s.block}
 	s.block = nil
-	object, err := i.encode(s.compress)
+	object, err := s.compress.text(i)
 	if err != nil || s.may(ctx) != nil {
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
+	"time"
 
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/store"
@@ -21,14 +23,21 @@ type listing struct {
 	numbers []int64
 	singles map[facts.Key]facts.Single
 	bundles []facts.Bundle
-	// indexes by the last part of each.
-	indexes []facts.Key
+	// indexes by the last part of each, and summaries, of which each is in the piece of the first of
+	// its bundles that is left, or before it.
+	indexes   []facts.Key
+	summaries []listedSummary
 	// branch: that of the epoch is listed in this piece, and last: nothing of the epoch is behind it.
 	branch, last bool
 	// reach is the last part that any of its objects holds or tells of, and indexed that the object
 	// that was listed last is an index.
 	reach   int64
 	indexed bool
+}
+
+type listedSummary struct {
+	facts.Span
+	written time.Time
 }
 
 func newListing(epoch, reach int64) *listing {
@@ -38,6 +47,17 @@ func newListing(epoch, reach int64) *listing {
 // isOfEpoch reports whether the piece lists a part, a bundle or the branch of its epoch, and not
 // only what goes with them.
 func (l *listing) isOfEpoch() bool { return l.branch || len(l.numbers)+len(l.bundles) > 0 }
+
+// hasBeside reports whether a part that a bundle holds is an object of its own, too.
+func (l *listing) hasBeside(b facts.Bundle) bool {
+	i, _ := slices.BinarySearch(l.numbers, b.First)
+	for ; i < len(l.numbers) && l.numbers[i] <= b.Last; i++ {
+		if _, is := l.singles[facts.Key{Epoch: l.epoch, Sequence: l.numbers[i]}]; is {
+			return true
+		}
+	}
+	return false
+}
 
 // isFull reports whether the piece ends before the part of this number, or before the bundle that
 // begins with it. It ends where no object in it holds or tells of that part: behind an index when
@@ -52,9 +72,10 @@ type listed struct {
 	key     facts.Key
 	bundle  facts.Bundle
 	isIndex bool
+	summary *listedSummary
 }
 
-// ofArchive tells what an object is; false if it is no branch, part, index or bundle.
+// ofArchive tells what an object is; false if it is no branch, part, index, bundle or summary.
 func ofArchive(prefix string, o store.Object) (is listed, ok bool) {
 	if is.key, ok = readKey(prefix, o.Key); ok {
 		return is, true
@@ -63,13 +84,20 @@ func ofArchive(prefix string, o store.Object) (is listed, ok bool) {
 		return is, true
 	}
 	if is.bundle, ok = readBundleKey(prefix, o.Key); ok {
-		is.key, is.bundle.Written = facts.Key{Epoch: is.bundle.Epoch, Sequence: is.bundle.First}, o.Modified
+		is.key = facts.Key{Epoch: is.bundle.Epoch, Sequence: is.bundle.First}
+		is.bundle.Written, is.bundle.Stored = o.Modified, o.Size
+		return is, true
 	}
+	of, ok := readSummaryKey(prefix, o.Key)
+	is.key, is.summary = facts.Key{Epoch: of.Epoch, Sequence: of.First}, &listedSummary{of, o.Modified}
 	return is, ok
 }
 
 func (l *listing) add(is listed, o store.Object) {
 	switch {
+	case is.summary != nil: // where it is listed says nothing of how far the piece reaches
+		l.summaries = append(l.summaries, *is.summary)
+		return
 	case is.isIndex:
 		l.indexes = append(l.indexes, is.key)
 	case is.bundle.Last > 0:

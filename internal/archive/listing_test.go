@@ -15,9 +15,9 @@ import (
 
 // inSmallPieces has listings divided into as many pieces as can be.
 func inSmallPieces(t *testing.T) {
-	parts, bundles := pieceParts, pieceBundles
-	pieceParts, pieceBundles = 3, 1
-	t.Cleanup(func() { pieceParts, pieceBundles = parts, bundles })
+	parts, bundles, summary := pieceParts, pieceBundles, summaryBundles
+	pieceParts, pieceBundles, summaryBundles = 3, 1, 1
+	t.Cleanup(func() { pieceParts, pieceBundles, summaryBundles = parts, bundles, summary })
 }
 
 // drawnEpoch are the objects of an epoch: parts of which some lack, bundles, and indexes.
@@ -30,6 +30,9 @@ func drawnEpoch(r *rand.Rand, m *memory, epoch int64) {
 		}
 		if n%4 == 0 && r.IntN(3) > 0 {
 			m.objects[indexKey(prefix, k)] = nil
+		}
+		if r.IntN(8) == 0 {
+			m.objects[summaryKey(prefix, facts.Span{Epoch: epoch, First: n, Last: n + r.Int64N(30)})] = nil
 		}
 		if r.IntN(8) == 0 {
 			m.objects[bundleKey(prefix, facts.Bundle{Epoch: epoch, First: n, Last: n + r.Int64N(10)})] = nil
@@ -51,6 +54,9 @@ func keysOfPiece(p *listing) (keys []string) {
 	}
 	for _, k := range p.indexes {
 		keys = append(keys, indexKey(prefix, k))
+	}
+	for _, s := range p.summaries {
+		keys = append(keys, summaryKey(prefix, s.Span))
 	}
 	if p.branch {
 		keys = append(keys, branchKey(prefix, p.epoch))

@@ -27,7 +27,7 @@ const (
 // damaged, or of an unknown format, is told as one that cannot be read; one that was deleted meanwhile
 // is left out. An error is that the store does not answer.
 func Load(ctx context.Context, s store.Store, prefix string) (facts.Archive, error) {
-	l := &loader{store: s, prefix: prefix, last: map[int64]int64{}, newest: -1}
+	l := &loader{store: s, prefix: prefix, told: told{}, last: map[int64]int64{}, newest: -1}
 	for piece, err := range listPieces(ctx, s, prefix, prefix) {
 		if err == nil {
 			err = l.piece(ctx, piece)

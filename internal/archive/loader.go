@@ -20,10 +20,11 @@ type loader struct {
 	last   map[int64]int64
 	newest int64
 
-	// all is the piece of the listing that is read, covered what lies in bundles of it that were
-	// read, and singles what was read of the parts in it that are objects of their own. Other ones
-	// than their index tells are strange.
+	// all is the piece of the listing that is read, told what summaries tell, covered what
+	// lies in bundles of it that were read or told of, and singles what was read of the parts in it that
+	// are objects of their own. Other ones than their index tells are strange.
 	all     *listing
+	told    told
 	covered facts.Cover
 	strange map[facts.Key]bool
 
@@ -35,11 +36,12 @@ type loader struct {
 // piece reads what a piece of the listing has. What it needs memory for is put into runs.
 func (l *loader) piece(ctx context.Context, piece *listing) error {
 	l.all, l.covered, l.singles, l.strange = piece, nil, nil, map[facts.Key]bool{}
-	for _, step := range []func(context.Context) error{l.bundles, l.indexes, l.beside} {
+	for _, step := range []func(context.Context) error{l.summaries, l.bundles, l.indexes, l.beside} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
+	l.told.pass(piece)
 	slices.SortFunc(l.singles, byNumber)
 	for all := l.singles; len(all) > 0; {
 		n := slices.IndexFunc(all, func(p facts.Part) bool { return l.strange[p.Key()] })
@@ -55,14 +57,32 @@ func (l *loader) piece(ctx context.Context, piece *listing) error {
 	return nil
 }
 
-// bundles reads what lies in bundles. Of a bundle that cannot be read, those parts cannot be read
+func (l *loader) summaries(ctx context.Context) error {
+	return l.told.read(ctx, l.store, l.prefix, l.all)
+}
+
+// summarized takes what summaries tell, and gives the bundles that have to be read: also one of which
+// a part lies beside it.
+func (l *loader) summarized(overlaps map[facts.Bundle]bool) (known, unknown []facts.Bundle) {
+	for _, b := range l.all.bundles {
+		runs := l.told.runs(b)
+		if runs == nil || overlaps[b] || l.all.hasBeside(b) {
+			unknown = append(unknown, b)
+			continue
+		}
+		known, l.out.Parts = append(known, b), append(l.out.Parts, runs...)
+	}
+	return known, unknown
+}
+
+// bundles reads what lies in bundles, and is in no summary. Of a bundle that cannot be read, those parts cannot be read
 // that are no object of their own, and lie in no other bundle.
 func (l *loader) bundles(ctx context.Context) error {
-	var sound []facts.Bundle
 	var differ []facts.Part
 	unread := map[facts.Key]error{}
 	overlaps := facts.Overlapping(l.all.bundles)
-	err := eachOf(ctx, l.all.bundles, headReaders, func(ctx context.Context, b facts.Bundle) error {
+	sound, unknown := l.summarized(overlaps)
+	err := eachOf(ctx, unknown, headReaders, func(ctx context.Context, b facts.Bundle) error {
 		parts, other, err := l.bundled(ctx, b, overlaps[b])
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
@@ -32,8 +33,8 @@ const (
 	aDay = 24 * 60 * 60
 	// begun is when the first part of a forged archive was written.
 	begun = 1_700_000_000
-	// forgedSize is how many bytes each of its parts is said to have.
-	forgedSize = 1000
+	// forgedSize is how many bytes each of its parts is said to have, and forgedStored each object.
+	forgedSize, forgedStored = 1000, 1
 )
 
 // forgedPart is a part of one transaction, one a second.
@@ -46,7 +47,10 @@ func forgedPart(n int64) facts.Part {
 }
 
 // forge puts the facts of an archive of n parts where put does, of which the last ones lie by
-// themselves, with indexes. The others are in bundles. There is nothing in any part.
+// themselves, with indexes. The others are in bundles, and as many of those as can be in summaries.
+// There is nothing in any part. With CNMSQL_SUMMARIES=no there is no summary; with CNMSQL_SUMMARIES=only
+// there is nothing in the bundles of which one tells, so that a year is forged in no time: drawer makes
+// those that are read.
 func forge(t testing.TB, n, single int64, put func(key string, body []byte)) {
 	t.Helper()
 	c, err := newCompressor()
@@ -56,17 +60,59 @@ func forge(t testing.TB, n, single int64, put func(key string, body []byte)) {
 	text, err := json.Marshal(b)
 	must(t, err)
 	put(branchKey(prefix, 1), text)
+	how, of := os.Getenv("CNMSQL_SUMMARIES"), int64(summaryBundles)*facts.BundleParts
+	told := (n - single) / of * of
 	for first := int64(1); first <= n-single; first += facts.BundleParts {
 		last := min(first+facts.BundleParts-1, n-single)
-		object, err := c.bundleOf(forged(first, last, digest(nil), 0), nil)
-		must(t, err)
+		var object []byte
+		if how != "only" || last > told {
+			object, err = c.bundleOf(forged(first, last, digest(nil), 0), nil)
+			must(t, err)
+		}
 		put(bundleKey(prefix, facts.Bundle{Epoch: 1, First: first, Last: last}), object)
+	}
+	if how != "no" {
+		forgeSummaries(t, c, n-single, put)
 	}
 	for first := n - single + 1; first <= n; first += indexed {
 		last := min(first+indexed-1, n)
-		object, err := (&index{Format: facts.Format, Epoch: 1, Parts: forged(first, last, "", 1)}).encode(c)
+		object, err := c.text(index{Format: facts.Format, Epoch: 1, Parts: forged(first, last, "", 1)})
 		must(t, err)
 		put(indexKey(prefix, facts.Key{Epoch: 1, Sequence: last}), object)
+	}
+}
+
+// forgeSummaries puts those of n parts.
+func forgeSummaries(t testing.TB, c *compressor, n int64, put func(key string, body []byte)) {
+	of := int64(summaryBundles) * facts.BundleParts
+	for first := int64(1); first+of-1 <= n; first += of {
+		s := summary{Format: summaryFormat, Epoch: 1}
+		for b := first; b < first+of; b += facts.BundleParts {
+			last := b + facts.BundleParts - 1
+			run := forgedRun(b, last)
+			s.Bundles = append(s.Bundles, summarized{b, last, forgedStored, []writtenRun{{run, last}}})
+		}
+		object, err := c.text(s)
+		must(t, err)
+		put(summaryKey(prefix, facts.Span{Epoch: 1, First: first, Last: first + of - 1}), object)
+	}
+}
+
+// forgedRun is what RunsOf makes of the parts, and takes no time.
+func forgedRun(first, last int64) facts.Part {
+	run, end := forgedPart(first), forgedPart(last)
+	run.GTIDs, run.Last, run.SHA256 = ids(1, fmt.Sprintf("%d-%d", first, last)), end.Last, ""
+	run.Transactions, run.Size = last-first+1, (last-first+1)*forgedSize
+	return run
+}
+
+// TestForgedRunsAreThoseOfTheirParts: what is measured with them is true.
+func TestForgedRunsAreThoseOfTheirParts(t *testing.T) {
+	parts := (&index{Parts: forged(1025, 2048, "", 1)}).parts()
+	run := forgedRun(1025, 2048)
+	run.Through = 2048
+	if all := facts.RunsOf(parts); len(all) != 1 || !reflect.DeepEqual(all[0], run) {
+		t.Errorf("%+v, not %+v", all, run)
 	}
 }
 
@@ -77,8 +123,9 @@ func forged(first, last int64, object string, stored int64) (all []entry) {
 	return all
 }
 
-// drawer is a store that forgets what is written: files below a directory, and besides the parts that
-// are said to lie by themselves, made when they are read.
+// drawer is a store that forgets what is written: files below a directory, which are bundles that are
+// made when they are read if they are empty, and besides the parts that are said to lie by themselves,
+// made when they are read.
 type drawer struct {
 	store.Store
 	dir         string
@@ -97,7 +144,17 @@ func (d drawer) Get(_ context.Context, key string) (io.ReadCloser, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, store.NotFound
 	}
-	return f, err
+	if err != nil {
+		return nil, err
+	}
+	if is, err := f.Stat(); err != nil || is.Size() > 0 {
+		return f, err
+	}
+	b, _ := readBundleKey(prefix, key)
+	c, _ := compressors.Get().(*compressor)
+	defer compressors.Put(c)
+	object, err := c.bundleOf(forged(b.First, b.Last, digest(nil), 0), nil)
+	return io.NopCloser(bytes.NewReader(object)), errors.Join(err, f.Close())
 }
 
 func (d drawer) Create(context.Context, string, []byte) error { return nil }
@@ -138,13 +195,14 @@ func (d drawer) List(_ context.Context, below string) iter.Seq2[store.Object, er
 }
 
 func listedAt(key string) store.Object {
-	return store.Object{Key: key, Size: 1, Modified: time.Unix(begun, 0)}
+	return store.Object{Key: key, Size: forgedStored, Modified: time.Unix(begun, 0)}
 }
 
 // TestWhatManyDaysNeed measures what memory it takes to decide about an archive with a part a
 // second, of which all but the last day (CNMSQL_UNMERGED=2: two days) are in bundles:
-// CNMSQL_DAYS=1,7,30. CNMSQL_WHAT=expire measures one thing only. Each time it is a process of its
-// own, with GOMEMLIMIT as it is here.
+// CNMSQL_DAYS=1,7,30. CNMSQL_WHAT=expire measures one thing only, and with CNMSQL_FAR=10ms each
+// question to the store takes that long. Each time it is a process of its own, with GOMEMLIMIT as it is
+// here.
 func TestWhatManyDaysNeed(t *testing.T) {
 	days := os.Getenv("CNMSQL_DAYS")
 	if days == "" {
@@ -170,7 +228,8 @@ func TestWhatManyDaysNeed(t *testing.T) {
 			out, err := cmd.CombinedOutput()
 			used, _ := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 			t.Logf("%d days, %s: %d MiB at most, %s, of one core %s, %v\n%s", n, what, used.Maxrss>>10,
-				time.Since(begun).Round(time.Millisecond), time.Duration(used.Utime.Nano()).Round(time.Millisecond), err, out)
+				time.Since(begun).Round(time.Millisecond), time.Duration(used.Utime.Nano()).Round(time.Millisecond), err,
+				out)
 		}
 	}
 }
@@ -280,5 +339,8 @@ func TestADayIsMeasured(t *testing.T) {
 	n, err := strconv.ParseInt(os.Getenv("CNMSQL_PARTS"), 10, 64)
 	must(t, err)
 	what := os.Getenv("CNMSQL_WHAT")
-	t.Log(measured[what](t, drawer{dir: dir, first: n - unmerged(t) + 1, last: n}, n))
+	took, _ := time.ParseDuration(os.Getenv("CNMSQL_FAR"))
+	s := &far{Store: drawer{dir: dir, first: n - unmerged(t) + 1, last: n}, took: took}
+	said := measured[what](t, s, n)
+	t.Logf("%s, with %d questions", said, s.asked.Load())
 }

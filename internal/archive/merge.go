@@ -24,8 +24,9 @@ const (
 
 // Merged is what Merge did.
 type Merged struct {
-	// Parts were written into as many Bundles, and Removed objects lie no more beside a bundle.
-	Bundles, Parts, Removed int
+	// Parts were written into as many Bundles, Removed objects lie no more beside a bundle, and
+	// Summaries were written.
+	Bundles, Parts, Removed, Summaries int
 	// Damaged are parts and bundles that are not what was written. They are left as they are.
 	Damaged []error
 }
@@ -39,13 +40,13 @@ func Merge(ctx context.Context, s store.Store, prefix string, now time.Time) (Me
 	if err != nil {
 		return Merged{}, err
 	}
-	m := &merger{store: s, prefix: prefix, compress: compress, now: now}
+	m := &merger{store: s, prefix: prefix, compress: compress, now: now, told: told{}}
 	epochs, err := listBranches(ctx, s, prefix)
 	if err != nil {
 		return m.done, fmt.Errorf("listing the archive: %w", err)
 	}
 	for _, epoch := range epochs {
-		err = errors.Join(err, m.epoch(ctx, epoch))
+		err = errors.Join(err, m.epoch(ctx, epoch, epoch < slices.Max(epochs)))
 		if ctx.Err() != nil {
 			return m.done, context.Cause(ctx)
 		}
@@ -60,9 +61,10 @@ type merger struct {
 	compress *compressor
 	now      time.Time
 	// all is what is listed of a piece of an epoch, and before are the parts of the piece before it
-	// that are still objects of their own.
+	// that are still objects of their own. told is what summaries tell.
 	all    *listing
 	before map[facts.Key]facts.Single
+	told   told
 	done   Merged
 	// failures are bundles that could not take the place of their parts.
 	failures int
@@ -70,8 +72,9 @@ type merger struct {
 
 // epoch merges the parts of one epoch, piece by piece from the oldest on: so memory is needed for no
 // more than a piece, and what was done counts wherever it is broken off.
-func (m *merger) epoch(ctx context.Context, epoch int64) (err error) {
+func (m *merger) epoch(ctx context.Context, epoch int64, isOver bool) (err error) {
 	deciding, failed := facts.Merging{Now: m.now}, error(nil)
+	summarizing := facts.Summarizing{Now: m.now, Size: summaryBundles}
 	m.before = nil
 	for piece, listed := range listPieces(ctx, m.store, epochPrefix(m.prefix, epoch), m.prefix) {
 		if listed != nil {
@@ -84,6 +87,9 @@ func (m *merger) epoch(ctx context.Context, epoch int64) (err error) {
 		err = errors.Join(err, m.replaceAll(ctx))
 		if failed == nil && err == nil {
 			err = m.dropIndexes(ctx)
+		}
+		if failed == nil {
+			failed = m.summarize(ctx, &summarizing, isOver)
 		}
 		if ctx.Err() != nil {
 			break

@@ -9,18 +9,20 @@ import (
 	"cnmsql.co/internal/store"
 )
 
-// Known reports whether an object below prefix is a branch, a part, an index, a bundle or a mark.
+// Known reports whether an object below prefix is a branch, a part, an index, a bundle, a summary
+// or a mark.
 func Known(prefix, key string) bool {
 	_, ok := readKey(prefix, key)
 	_, isIndex := readIndexKey(prefix, key)
 	_, isBundle := readBundleKey(prefix, key)
-	return ok || isIndex || isBundle || isMark(prefix, key)
+	_, isSummary := readSummaryKey(prefix, key)
+	return ok || isIndex || isBundle || isSummary || isMark(prefix, key)
 }
 
 // Remove removes parts one after the other, in the order in which they are given, and the indexes
-// that tell of nothing else, and tells how many parts are gone. They are the first of their epochs, and
-// the spans of an epoch follow one another. A bundle goes with the last of its parts; until then all of
-// them are there. What is gone already is no error. It does not ask who needs them.
+// and summaries that tell of nothing else, and tells how many parts are gone. They are the first of their
+// epochs, and the spans of an epoch follow one another. A bundle goes with the last of its parts; until
+// then all of them are there. What is gone already is no error. It does not ask who needs them.
 func Remove(ctx context.Context, s store.Store, prefix string, spans []facts.Span) (removed int, err error) {
 	for len(spans) > 0 {
 		n := slices.IndexFunc(spans, func(other facts.Span) bool { return other.Epoch != spans[0].Epoch })
@@ -65,6 +67,9 @@ func (r *removal) run(ctx context.Context) error {
 			return err
 		}
 		if err := r.indexes(ctx); err != nil {
+			return err
+		}
+		if err := r.summaries(ctx); err != nil {
 			return err
 		}
 		if piece.reach >= r.last {
@@ -134,6 +139,20 @@ func (r *removal) indexes(ctx context.Context) error {
 		}
 		if err := r.store.Delete(ctx, indexKey(r.prefix, k)); err != nil {
 			return fmt.Errorf("removing the index up to part %d of epoch %d: %w", k.Sequence, k.Epoch, err)
+		}
+	}
+	return nil
+}
+
+// summaries removes those of which all bundles are gone, or go: one that is missing is no loss.
+func (r *removal) summaries(ctx context.Context) error {
+	for _, s := range r.all.summaries {
+		if s.Last > r.last {
+			continue
+		}
+		if err := r.store.Delete(ctx, summaryKey(r.prefix, s.Span)); err != nil {
+			return fmt.Errorf("removing the summary of the parts %d to %d of epoch %d: %w", s.First, s.Last, s.Epoch,
+				err)
 		}
 	}
 	return nil

@@ -29,9 +29,13 @@ type Single struct {
 // Bundle is an object with consecutive parts of an epoch, from First to Last.
 type Bundle struct {
 	Epoch, First, Last int64
-	// Written is when the store took it, by its clock.
+	// Written is when the store took it, by its clock, and Stored how many bytes the object has.
 	Written time.Time
+	Stored  int64
 }
+
+// Span of its parts.
+func (b Bundle) Span() Span { return Span{b.Epoch, b.First, b.Last} }
 
 // Holds reports whether a part is in it.
 func (b Bundle) Holds(k Key) bool {

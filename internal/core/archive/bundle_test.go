@@ -57,7 +57,7 @@ func TestWhichPartsAreMerged(t *testing.T) {
 		return all
 	}
 	const late = 2 * time.Hour
-	old := Bundle{1, 21, 40, midnight.Add(-late)}
+	old := Bundle{Epoch: 1, First: 21, Last: 40, Written: midnight.Add(-late)}
 	for name, c := range map[string]struct {
 		singles []Single
 		bundles []Bundle
@@ -93,8 +93,8 @@ func TestWhichPartsAreMerged(t *testing.T) {
 }
 
 func TestABundleTakesThePlaceOfItsPartsLater(t *testing.T) {
-	young, unknown := Bundle{1, 1, 20, midnight}, Bundle{1, 41, 60, time.Time{}}
-	old := Bundle{1, 21, 40, midnight.Add(-settled)}
+	young, unknown := Bundle{Epoch: 1, First: 1, Last: 20, Written: midnight}, Bundle{Epoch: 1, First: 41, Last: 60}
+	old := Bundle{Epoch: 1, First: 21, Last: 40, Written: midnight.Add(-settled)}
 	if got := Settled([]Bundle{young, old, unknown}, midnight); !slices.Equal(got, []Bundle{old}) {
 		t.Errorf("%+v", got)
 	}
@@ -115,7 +115,7 @@ func TestWhateverLiesThereIsMergedWithinBounds(t *testing.T) {
 				}
 			}
 		}
-		bundles := []Bundle{{1, 1 + r.Int64N(500), 500 + r.Int64N(300), midnight}}
+		bundles := []Bundle{{Epoch: 1, First: 1 + r.Int64N(500), Last: 500 + r.Int64N(300), Written: midnight}}
 		r.Shuffle(len(singles), func(i, k int) { singles[i], singles[k] = singles[k], singles[i] })
 		whole := merges(singles, bundles, midnight, func() int { return math.MaxInt })
 		checkMerging(t, singles, bundles, whole)

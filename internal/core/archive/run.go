@@ -12,7 +12,8 @@ import (
 // would become of each of its parts, and otherwise asks for them: see Archive.Expand.
 
 // RunsOf puts parts together, as far as they are plain; what is not stays as it is.
-// Plain parts follow one another in number and in the log, in one format, and each is whole: it
+// Summaries of bundles have runs in them: whoever changes what is plain, or BundleParts, changes their
+// format. Plain parts follow one another in number and in the log, in one format, and each is whole: it
 // holds transactions, all of what stood before it is in those before, and nothing was purged.
 func RunsOf(parts []Part) (all []Part) {
 	for len(parts) > 0 {
