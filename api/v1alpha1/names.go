@@ -33,8 +33,11 @@ const (
 	// group change: a doorbell, and no authority.
 	AnnotationGroupObserved = "mysql.cnmsql.co/gr-observed"
 	// AnnotationClusterUID on a volume claim is the UID of the Cluster whose data it
-	// has: it outlives the Cluster. On a Job, and its Secret, that whose archive it removes.
+	// has: it outlives the Cluster. On a Job, and its Secret, that whose archive it removes
+	// or merges.
 	AnnotationClusterUID = "mysql.cnmsql.co/clusterUID"
+	// AnnotationTold on a Job that merged an archive is the reason by which its end was told.
+	AnnotationTold = "mysql.cnmsql.co/told"
 	// AnnotationKept on a volume claim is when its instance was removed, and the claim
 	// kept.
 	AnnotationKept = "mysql.cnmsql.co/kept"

@@ -42,17 +42,19 @@ func backupCommand() *cobra.Command {
 				AccountDir: layout.ReplicationDir, Kubernetes: apiconn.Whole(kube), Log: log})
 		}})
 	cmd.AddCommand(
-		removeCommand("remove", "Remove the backup that the Pod was made for from the store", backupjob.Remove),
-		removeCommand("remove-archive", "Remove all that the Cluster that the Pod was made for has in the store",
-			backupjob.RemoveArchive))
+		jobCommand("remove", "Remove the backup that the Pod was made for from the store", backupjob.Remove),
+		jobCommand("remove-archive", "Remove all that the Cluster that the Pod was made for has in the store",
+			backupjob.RemoveArchive),
+		jobCommand("merge-archive", "Merge small parts of the archive of the Cluster that the Pod was made for",
+			backupjob.MergeArchive))
 	return cmd
 }
 
-func removeCommand(use, short string, remove func(context.Context, string, *slog.Logger) error) *cobra.Command {
+func jobCommand(use, short string, do func(context.Context, string, *slog.Logger) error) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilTerminated(cmd.Context())
 			defer stop()
-			return remove(ctx, layout.StoreDir, slog.New(slog.NewJSONHandler(os.Stdout, nil)))
+			return do(ctx, layout.StoreDir, slog.New(slog.NewJSONHandler(os.Stdout, nil)))
 		}}
 }

@@ -56,7 +56,8 @@ func (o Options) merge(ctx context.Context, s store.Store, t Task, tell *teller)
 	if ctx.Err() != nil || m.Bundles == 0 && m.Removed == 0 && m.Held == "" {
 		return
 	}
-	o.Log.Info("small parts of the archive are merged", "parts", m.Parts, "bundles", m.Bundles, "removed", m.Removed,
+	o.Log.Info("small parts of the archive are merged", "parts", m.Parts, "bundles", m.Bundles, "summaries",
+		m.Summaries, "removed", m.Removed,
 		"held", m.Held, "message", m.Message)
 	if err := tell.end(ctx, func(b *v1alpha1.BackupStatus) { b.Merging = mergingOf(m) }); err != nil {
 		o.Log.Error("what was merged cannot be told", "error", err)

@@ -3,7 +3,9 @@ package backupjob
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"time"
 
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/retention"
@@ -42,6 +44,29 @@ func RemoveArchive(ctx context.Context, dir string, log *slog.Logger) error {
 	log.Info("the archive is removed from the store", "cluster", t.Cluster, "uid", t.ClusterUID,
 		"backups", r.Backups, "objects", r.Objects, "unknown", r.Unknown, "names", r.UnknownNames)
 	return nil
+}
+
+// archiveMergeLimit bounds a MergeArchive: what it has done is told before its Pod has to end.
+const archiveMergeLimit = 50 * time.Minute
+
+// MergeArchive merges small parts of the archive of the Cluster that the Task in a directory names. What
+// keeps it from all that could be merged is an error; what was merged before that stays.
+func MergeArchive(ctx context.Context, dir string, log *slog.Logger) error {
+	t, s, err := removal(dir)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, archiveMergeLimit,
+		fmt.Errorf("it was given up after %s; the next Job goes on", archiveMergeLimit))
+	defer cancel()
+	m := retention.Merge(limited, s, retention.Policy{Cluster: t.Cluster, UID: t.ClusterUID, Now: time.Now()})
+	log.Info("small parts of the archive are merged", "parts", m.Parts, "bundles", m.Bundles, "summaries", m.Summaries,
+		"removed", m.Removed, "held", m.Held, "message", m.Message)
+	if m.Held == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: %d parts were merged into %d bundles, and less than could be: %s", m.Held, m.Parts,
+		m.Bundles, m.Message)
 }
 
 // removal is what a directory tells to remove, and from where.

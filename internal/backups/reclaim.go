@@ -173,6 +173,15 @@ func (r *ReclaimReconciler) endWriters(ctx context.Context, c *v1alpha1.Cluster)
 			return left, err
 		}
 	}
+	merge := resources.ArchiveMerge(c)
+	isMerge := func(job *batchv1.Job) bool { return merge.IsOf(job) }
+	merging, err := r.remover().endJob(ctx, c.Namespace, merge.Name, isMerge)
+	if merging != "" {
+		left = "the Job " + merging
+	}
+	if err != nil {
+		return left, err
+	}
 	job, err := r.endJobs(ctx, c)
 	if job != "" {
 		left = "the Job " + job

@@ -36,6 +36,8 @@ type removal struct {
 	task                backupjob.Task
 	// tell writes down how it stands.
 	tell func(ctx context.Context, is metav1.ConditionStatus, reason core.Reason, message string) error
+	// fails tells of what does not go with the object why it cannot be done now; then there is no tell.
+	fails func(ctx context.Context, why string) error
 }
 
 // remover brings removals a step further.
@@ -152,6 +154,9 @@ func (r *remover) account(ctx context.Context, m *removal, job *batchv1.Job) err
 
 // fails tells why the data are still there, and what can be done.
 func (r *remover) fails(ctx context.Context, m *removal, why string) (again time.Duration, err error) {
+	if m.fails != nil {
+		return maxPause, m.fails(ctx, why)
+	}
 	message := fmt.Sprintf("%s is not removed from the store: %s. It is tried again; "+
 		"to leave the data there and be rid of the %s: %s", m.where, why, m.kind, m.forget)
 	return r.pause(m), m.tell(ctx, metav1.ConditionUnknown, core.ReasonBackupRemovalFailed, message)
@@ -222,8 +227,15 @@ func conditionOf(job *batchv1.Job, of batchv1.JobConditionType) *batchv1.JobCond
 // endTaking ends the Job that takes a Backup, and waits until its Pods are gone; its name as
 // long as they are not.
 func (r *remover) endTaking(ctx context.Context, b client.Object) (name string, err error) {
-	job, err := r.job(ctx, b.GetNamespace(), resources.BackupJobName(b.GetName()))
-	if err != nil || !metav1.IsControlledBy(job, b) {
+	isIts := func(job *batchv1.Job) bool { return metav1.IsControlledBy(job, b) }
+	return r.endJob(ctx, b.GetNamespace(), resources.BackupJobName(b.GetName()), isIts)
+}
+
+// endJob ends a Job that is meant, and waits until its Pods are gone; its name as long as they are not.
+func (r *remover) endJob(ctx context.Context, namespace, of string, isMeant func(*batchv1.Job) bool,
+) (name string, err error) {
+	job, err := r.job(ctx, namespace, of)
+	if err != nil || !isMeant(job) {
 		return "", client.IgnoreNotFound(err)
 	}
 	if job.DeletionTimestamp == nil {

@@ -59,7 +59,7 @@ var backups = []row[Reason]{
 	{ReasonMerged, "small parts of the archive were merged", "archiving.md#many-small-parts"},
 	{ReasonNotMerged, "event: small parts of the archive were not merged; they stay as they are, and the message " +
 		"says why", "archiving.md#many-small-parts"},
-	{MergeFailed, "merging: the store failed, or time ran out; the next backup goes on",
+	{MergeFailed, "merging: the store failed, or time ran out; the next Job goes on",
 		"archiving.md#many-small-parts"},
 	{ReasonBackupRemoved, "event, and reason of the condition Stored: the data went with the Backup",
 		"retention.md#delete-one-backup"},

@@ -141,7 +141,7 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) (*Streams, 
 }
 
 // addBackups adds the controllers of Backup and ScheduledBackup, that of gaps in archives, that
-// which removes archives with their Clusters, and that which tries backups.
+// which removes archives with their Clusters, that which merges archives, and that which tries backups.
 func addBackups(mgr ctrl.Manager, streams *Streams, o Options) error {
 	recorder := mgr.GetEventRecorder("cnmsql")
 	whole, live := clients(mgr)
@@ -162,6 +162,11 @@ func addBackups(mgr ctrl.Manager, streams *Streams, o Options) error {
 	reclaim := &backups.ReclaimReconciler{Client: whole, Live: live, Recorder: recorder,
 		OperatorImage: o.OperatorImage, Now: time.Now}
 	if err := reclaim.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	merge := &backups.MergeReconciler{Client: whole, Live: live, Recorder: recorder,
+		OperatorImage: o.OperatorImage, Now: time.Now}
+	if err := merge.SetupWithManager(mgr); err != nil {
 		return err
 	}
 	verified := &verify.Reconciler{Client: whole, Live: live, Recorder: recorder,

@@ -21,7 +21,7 @@ const (
 )
 
 // Removal is what goes from a store with an object that is being deleted, by a Job. The Job does
-// not belong to that object: what belongs to it may be deleted first.
+// not belong to that object: what belongs to it may be deleted first. An ArchiveMerge is made alike.
 type Removal struct {
 	// Name of the Job, and of its Secret.
 	Name string
@@ -37,6 +37,10 @@ type Removal struct {
 	// verb of "cnmsql backup", and the template of its Job.
 	verb     string
 	template v1alpha1.JobTemplate
+	// belongs: what is done is nothing once the Cluster is gone, and goes with it.
+	belongs bool
+	// kept is for how long the Job is kept when it has ended.
+	kept time.Duration
 	// account is the ServiceAccount to which a role in the store is given.
 	account string
 }
@@ -45,19 +49,33 @@ type Removal struct {
 func BackupRemoval(c *v1alpha1.Cluster, b *v1alpha1.Backup) Removal {
 	return Removal{Name: b.Name + "-remove", Store: RecordOf(b).Store,
 		of: b, uid: v1alpha1.AnnotationBackupUID, cluster: c, labels: map[string]string{v1alpha1.LabelBackup: b.Name},
-		verb: "remove", template: jobTemplate(c, b), account: BackupJobName(b.Name)}
+		kept: removalKept, verb: "remove", template: jobTemplate(c, b), account: BackupJobName(b.Name)}
 }
 
 // ArchiveRemoval is that of all that a Cluster has in the store of its spec.backup.
 func ArchiveRemoval(c *v1alpha1.Cluster) Removal {
 	r := Removal{Name: ArchiveRemovalJobName(c.Name), of: c, uid: v1alpha1.AnnotationClusterUID, cluster: c,
-		verb: "remove-archive", template: jobTemplate(c, nil),
+		kept: removalKept, verb: "remove-archive", template: jobTemplate(c, nil),
 		account: cmp.Or(c.Status.CurrentPrimary, InstanceName(c.Name, 1))}
 	if c.Spec.Backup != nil {
 		r.Store = c.Spec.Backup.ObjectStore
 	}
 	return r
 }
+
+// mergeKept is longer than until the next one: the Job that has ended tells when that was.
+const mergeKept = 14 * 24 * time.Hour
+
+// ArchiveMerge merges small parts of what a Cluster has in the store of its spec.backup. Nothing goes
+// from there that is not in a bundle.
+func ArchiveMerge(c *v1alpha1.Cluster) Removal {
+	r := ArchiveRemoval(c)
+	r.Name, r.verb, r.kept, r.belongs = ArchiveMergeJobName(c.Name), "merge-archive", mergeKept, true
+	return r
+}
+
+// ArchiveMergeJobName is the name of an ArchiveMerge. No Job of a Backup has it.
+func ArchiveMergeJobName(cluster string) string { return cluster + "-merge-all" }
 
 // ArchiveRemovalJobName is the name of an ArchiveRemoval. No Backup's removal has it.
 func ArchiveRemovalJobName(cluster string) string { return cluster + "-remove-all" }
@@ -72,7 +90,7 @@ func (r Removal) Job(operatorImage string) *batchv1.Job {
 	job := storeJob(r.cluster, r.meta(), r.template, operatorImage, r.verb)
 	job.Spec.BackoffLimit = new(int32(removalAttempts))
 	job.Spec.ActiveDeadlineSeconds = new(int64(removalLimit.Seconds()))
-	job.Spec.TTLSecondsAfterFinished = new(int32(removalKept.Seconds()))
+	job.Spec.TTLSecondsAfterFinished = new(int32(r.kept.Seconds()))
 	maps.Copy(job.Spec.Template.Labels, r.labels)
 	pod := &job.Spec.Template.Spec
 	if r.isAmbient() {
@@ -120,7 +138,9 @@ func (r Removal) with(job *batchv1.Job) metav1.ObjectMeta {
 func (r Removal) meta() metav1.ObjectMeta {
 	m := meta(r.cluster, r.Name, componentBackup)
 	maps.Copy(m.Labels, r.labels)
-	m.OwnerReferences = nil
+	if !r.belongs {
+		m.OwnerReferences = nil
+	}
 	annotations := map[string]string{}
 	maps.Copy(annotations, m.Annotations)
 	annotations[r.uid] = string(r.of.GetUID())

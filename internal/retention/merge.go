@@ -51,7 +51,7 @@ func (r *run) merge(ctx context.Context) (archive.Merged, error) {
 	if err := r.areOurs(ctx); err != nil {
 		return archive.Merged{}, err
 	}
-	now, err := r.written(ctx)
+	now, err := r.storeTime(ctx)
 	if err != nil {
 		return archive.Merged{}, err
 	}
@@ -59,6 +59,23 @@ func (r *run) merge(ctx context.Context) (archive.Merged, error) {
 		now = r.p.Now
 	}
 	return archive.Merge(ctx, r.s, r.prefix, now)
+}
+
+// storeTime is the latest that is known by the store's clock: of the manifest that was just written, or,
+// where none was, of what lies in the archive. While a primary archives, that is some minutes old.
+func (r *run) storeTime(ctx context.Context) (at time.Time, err error) {
+	if r.p.Written != "" {
+		return r.written(ctx)
+	}
+	for o, err := range r.s.List(ctx, r.prefix) {
+		if err != nil {
+			return at, r.notListed(err)
+		}
+		if o.Modified.After(at) {
+			at = o.Modified
+		}
+	}
+	return at, nil
 }
 
 // written is when the store took the manifest that was written last, by its clock; zero while

@@ -70,6 +70,20 @@ func TestSmallPartsAreMergedAfterABackup(t *testing.T) {
 	}
 }
 
+// TestWhereNoBackupIsTakenTheArchiveTellsTheTime: by the store's clock, which may be behind the one here.
+func TestWhereNoBackupIsTakenTheArchiveTellsTheTime(t *testing.T) {
+	m, p := minutes(t, 200), now()
+	p.Written = ""
+	// The newest part is a minute older than the backup is.
+	if r := Merge(t.Context(), m, p); r.Held != "" || r.Parts != 149 {
+		t.Errorf("%+v", r)
+	}
+	m, p.Now = minutes(t, 200), day(9, 22)
+	if r := Merge(t.Context(), m, p); r.Held != "" || r.Parts != 30 {
+		t.Errorf("by the clock here, which is behind: %+v", r)
+	}
+}
+
 func TestWhyPartsAreNotMerged(t *testing.T) {
 	const part = "db/log/0000000001/0000000030.binlog.zst"
 	for name, c := range map[string]struct {

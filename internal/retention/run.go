@@ -24,7 +24,7 @@ type Policy struct {
 	Window  time.Duration
 	Minimum int
 	// Written is the ID of the backup that was just written: the store's clock is read from
-	// its manifest.
+	// its manifest. "" if none was, which only Merge does without.
 	Written string
 	// Now is the time by the clock here.
 	Now time.Time

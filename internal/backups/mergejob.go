@@ -1,0 +1,169 @@
+package backups
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backupjob"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/backup"
+	"cnmsql.co/internal/resources"
+	"cnmsql.co/internal/tell"
+)
+
+// MergeReconciler has the small parts of a Cluster's archive merged by a Job of its own, where no Backup
+// is taken for long whose Job would do it. What was done last stands in that Job, which stays.
+type MergeReconciler struct {
+	Client client.Client
+	// Live reads from the API server: a cache may not know yet what was made a moment ago.
+	Live     client.Reader
+	Recorder events.EventRecorder
+	// OperatorImage is what Jobs run.
+	OperatorImage string
+	Now           func() time.Time
+
+	// told is why no Job could be made of each Cluster, so that it is told once.
+	told sync.Map
+}
+
+// SetupWithManager wakes the MergeReconciler for a Cluster, its Backups, and its Job.
+func (r *MergeReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("archivemerge").
+		For(&v1alpha1.Cluster{}).
+		Watches(&v1alpha1.Backup{}, handler.EnqueueRequestsFromMapFunc(clusterOf)).
+		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(archiveMergedBy)).
+		Complete(r)
+}
+
+func archiveMergedBy(_ context.Context, job client.Object) []reconcile.Request {
+	name := job.GetLabels()[v1alpha1.LabelCluster]
+	if job.GetName() != resources.ArchiveMergeJobName(name) {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: job.GetNamespace(), Name: name}}}
+}
+
+// Reconcile looks at one Cluster. The API server is asked only if the cache has something to be done.
+func (r *MergeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	for _, from := range []client.Reader{r.Client, r.Live} {
+		c := &v1alpha1.Cluster{}
+		err := from.Get(ctx, req.NamespacedName, c)
+		if err != nil || c.DeletionTimestamp != nil || !c.Spec.Backup.Archives() || c.Spec.Backup.ObjectStore == nil {
+			return ctrl.Result{}, client.IgnoreNotFound(err)
+		}
+		done, again, err := r.look(ctx, from, c)
+		if done || err != nil {
+			return ctrl.Result{RequeueAfter: again}, err
+		}
+	}
+	return ctrl.Result{}, nil
+}
+
+// look does what is to be done, if it was read from the API server; otherwise it is done when there is
+// nothing.
+func (r *MergeReconciler) look(ctx context.Context, from client.Reader, c *v1alpha1.Cluster,
+) (done bool, again time.Duration, err error) {
+	m, isLive := r.merge(c), from == r.Live
+	facts, job, err := r.facts(ctx, from, c, m)
+	if err != nil {
+		return false, 0, err
+	}
+	if job != nil && !m.IsOf(job) {
+		return true, lookAgain, r.refused(c, "the Job "+job.Name+" exists and is not this Cluster's; delete it")
+	}
+	runs := job != nil && ended(job) == ""
+	isTold := job == nil || job.Annotations[v1alpha1.AnnotationTold] != ""
+	step, wake := facts.Next(r.Now())
+	switch {
+	case isTold && step == backup.MergeWaits:
+		return true, wake, nil
+	case !isLive:
+		return false, 0, nil
+	case runs: // its Secret may be that of the Job before it, and go with that
+		again, err = r.remover().goesOn(ctx, m, job)
+		return true, again, err
+	case !isTold:
+		return true, 0, r.tellEnd(ctx, c, m, job) // which wakes this again
+	case step == backup.MergeClears:
+		return true, lookAgain, r.remover().drop(ctx, job, metav1.DeletePropagationBackground)
+	}
+	again, err = r.remover().begin(ctx, m, nil)
+	if apierrors.IsAlreadyExists(err) {
+		return true, lookAgain, nil
+	}
+	return true, again, err
+}
+
+func (r *MergeReconciler) remover() *remover {
+	return &remover{client: r.Client, live: r.Live, image: r.OperatorImage, now: r.Now}
+}
+
+// facts are what decides, and the Job that is there; nil if none is.
+func (r *MergeReconciler) facts(ctx context.Context, from client.Reader, c *v1alpha1.Cluster, m *removal,
+) (backup.Merging, *batchv1.Job, error) {
+	out := backup.Merging{Since: c.CreationTimestamp.Time, RPO: c.Spec.Backup.ContinuousArchiving.TargetRPO()}
+	var err error
+	if out.Taken, err = TakenOf(ctx, from, c); err != nil {
+		return out, nil, err
+	}
+	job := &batchv1.Job{}
+	err = from.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: m.Name}, job)
+	if err != nil {
+		return out, nil, client.IgnoreNotFound(err)
+	}
+	out.Job = &backup.MergeJob{}
+	for _, how := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
+		if is := conditionOf(job, how); is != nil {
+			out.Job.Ended, out.Job.Failed = is.LastTransitionTime.Time, how == batchv1.JobFailed
+		}
+	}
+	return out, job, nil
+}
+
+// merge is what the Job is to do.
+func (r *MergeReconciler) merge(c *v1alpha1.Cluster) *removal {
+	return &removal{Removal: resources.ArchiveMerge(c), object: c, kind: "Cluster",
+		where: resources.StorePath(c.Spec.Backup.ObjectStore, c.Name),
+		task:  backupjob.Task{Namespace: c.Namespace, Cluster: c.Name, ClusterUID: string(c.UID)},
+		fails: func(_ context.Context, why string) error { return r.refused(c, why) }}
+}
+
+// tellEnd tells what came of a Job that has ended, and writes down that it was told.
+func (r *MergeReconciler) tellEnd(ctx context.Context, c *v1alpha1.Cluster, m *removal, job *batchv1.Job) error {
+	e := core.Event{Reason: core.ReasonMerged, Message: fmt.Sprintf("%s: small parts were merged by the Job %s, as no "+
+		"Backup was taken for long; its log says how many", m.where, job.Name)}
+	if failed := conditionOf(job, batchv1.JobFailed); failed != nil {
+		why, err := r.remover().lastWords(ctx, job)
+		if err != nil {
+			return err
+		}
+		e = core.Event{Warning: true, Reason: core.ReasonNotMerged, Message: fmt.Sprintf("%s: the Job %s, which "+
+			"merges small parts, failed (%s): %s. It is tried again", m.where, job.Name, failed.Message, why)}
+	}
+	tell.Event(r.Recorder, c, e)
+	before := job.DeepCopy()
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, v1alpha1.AnnotationTold, string(e.Reason))
+	return client.IgnoreNotFound(r.Client.Patch(ctx, job, ifStill(before)))
+}
+
+// refused tells why there is no Job, once.
+func (r *MergeReconciler) refused(c *v1alpha1.Cluster, why string) error {
+	message := "small parts of the archive are not merged: " + why + ". It is tried again"
+	if before, _ := r.told.Swap(c.UID, message); before != message {
+		tell.Event(r.Recorder, c, core.Event{Warning: true, Reason: core.ReasonNotMerged, Message: message})
+	}
+	return nil
+}
