@@ -93,6 +93,11 @@ var (
 )
 
 func TestASummarySavesTheReadingOfItsBundles(t *testing.T) {
+	t.Run("", savesReading)
+	t.Run("which are in several pieces of the listing", func(t *testing.T) { inSmallPieces(t); savesReading(t) })
+}
+
+func savesReading(t *testing.T) {
 	ofSummaries(t, 2)
 	story("", t, func(t *testing.T, l *logs, m *memory) {
 		if n := inBundles(t, l, m, 3); n != 1 {
