@@ -93,21 +93,21 @@ var (
 )
 
 func TestASummarySavesTheReadingOfItsBundles(t *testing.T) {
-	t.Run("", savesReading)
-	t.Run("which are in several pieces of the listing", func(t *testing.T) { inSmallPieces(t); savesReading(t) })
+	t.Run("", func(t *testing.T) { savesReading(t, 2) })
+	t.Run("which are in several pieces of the listing", func(t *testing.T) { inSmallPieces(t); savesReading(t, 3) })
 }
 
-func savesReading(t *testing.T) {
-	ofSummaries(t, 2)
+func savesReading(t *testing.T, bundles int64) {
+	ofSummaries(t, int(bundles))
 	story("", t, func(t *testing.T, l *logs, m *memory) {
 		if n := inBundles(t, l, m, 3); n != 1 {
 			t.Errorf("%d summaries are written", n)
 		}
-		if all := summariesIn(t, m); !slices.Equal(all, []facts.Span{firstSummary}) {
+		if all := summariesIn(t, m); !slices.Equal(all, []facts.Span{{Epoch: 1, First: 1, Last: 20*bundles - 1}}) {
 			t.Fatalf("there are %+v: %q", all, m.keys())
 		}
 		a, read := found(t, m)
-		if want := withoutSummaries(t, m); read != 1 || !reflect.DeepEqual(a, want) {
+		if want := withoutSummaries(t, m); read != 3-bundles || !reflect.DeepEqual(a, want) {
 			t.Errorf("%d bundles are read; found\n%+v, not\n%+v", read, a, want)
 		}
 		if done := merged(t, m); !reflect.DeepEqual(done, Merged{}) {
