@@ -21,7 +21,7 @@ type archiving struct {
 	bucket *bucket
 	// careless: backups are taken of instances that the operator does not hear any more.
 	careless bool
-	bases    []archive.Base
+	retention
 
 	acked []acknowledged
 	// stamps are when each server wrote a transaction into its binary log, by its own clock.
@@ -64,6 +64,7 @@ func newArchiving(w *world, seed uint64) *archiving {
 	a.pace = archive.Pace{RPO: rpo, MaxBytes: partSize}
 	a.expire = []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute}[a.rnd.IntN(3)]
 	a.bucket, a.careless = newBucket(a), seed%16 == 7
+	a.retention = newRetention(a, seed)
 	w.at(archiveLook, nowhere, a.look)
 	w.at(a.between(20*time.Second, time.Minute), nowhere, a.backUp)
 	w.at(a.between(30*time.Second, 2*time.Minute), nowhere, a.sample)

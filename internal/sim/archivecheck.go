@@ -67,7 +67,7 @@ func (a *archiving) check() {
 	if branch == nil || len(a.bases) == 0 {
 		return
 	}
-	base := a.bases[len(a.bases)-1]
+	base := baseOf(a.bases[len(a.bases)-1])
 	all := a.archived()
 	got := all.Select(base, archive.Target{})
 	if got.Refusal != nil {
@@ -87,6 +87,10 @@ func (a *archiving) check() {
 	}
 	if lacks := a.before(got.Plan).Intersect(survives).Subtract(got.Plan.Set); !lacks.IsEmpty() {
 		w.fail("archive", "a restore to the latest has a hole: %s", lacks)
+		return
+	}
+	if why := a.retention.lacks(); why != "" {
+		w.fail("archive", "%s", why)
 		return
 	}
 	if why := all.CheckTargets(a.dice, base, got.Plan, a.holdsLater(base)); why != "" {
@@ -146,16 +150,21 @@ func (a *archiving) checkRefusal(base archive.Base, survives gtid.Set, r *archiv
 }
 
 // holdsLater returns what tells whether a backup holds what was committed after a moment, by the
-// clock of its primary. That clock may have been ahead of the next primary's.
+// clock of its primary. That clock may have been ahead of the next primary's. Nobody can
+// tell of a part that retention has removed.
 func (a *archiving) holdsLater(base archive.Base) judge.Later {
-	return func(at time.Time) (may, must bool) {
-		for _, o := range a.bucket.objects {
+	isIn := func(all map[archive.Key]*object, at time.Time) bool {
+		for _, o := range all {
 			if slices.ContainsFunc(o.list, func(t judge.Written) bool {
 				return base.End.Contains(t.ID) && t.Committed.After(at)
 			}) {
-				return true, true
+				return true
 			}
 		}
-		return false, false
+		return false
+	}
+	return func(at time.Time) (may, must bool) {
+		must = isIn(a.bucket.objects, at)
+		return must || isIn(a.removed, at), must
 	}
 }

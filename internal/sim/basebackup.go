@@ -18,19 +18,19 @@ func (a *archiving) backUp() {
 	if len(a.bucket.branches) == 0 || !s.answers() {
 		return
 	}
-	epoch, db := w.api.cluster().status.Epoch, s.db
+	epoch, db, begin := w.api.cluster().status.Epoch, s.db, s.db.executed
 	began := w.now
 	w.at(a.between(100*time.Millisecond, 15*time.Second), nowhere, func() {
 		if s.dead || s.volume.db != db || !a.isSeen(s.manager) {
 			return
 		}
-		b := archive.Base{Epoch: epoch, End: db.executed, Time: kept(w.clockOf(s.machine))}
+		b := archive.Stored{Epoch: epoch, Begin: begin, End: db.executed}
 		if h := w.truth.holder; h == nil || !b.End.Intersect(a.errant).Subtract(h.db.logged).IsEmpty() {
 			w.cover.count("archive", "a backup of a replica that somebody wrote to")
 			return
 		}
 		w.tell("a backup of %s was begun %s ago, in epoch %d", s.manager.me, w.now-began, epoch)
-		a.bases = append(a.bases, b)
+		a.retention.copied(b, s.machine)
 	})
 }
 

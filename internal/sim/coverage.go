@@ -84,7 +84,8 @@ var must = map[string][]string{
 		"Failover Elect", "Failover Promote"},
 	"standing": standingNames(),
 	"archive": {"the first branch", "a plan", "a gap", "refused: ArchiveGap", "binary logs were purged",
-		"an object came late",
+		"an object came late", "a backup expired", "a part expired", "retention ended half-way",
+		"a failover between a listing and a removal",
 		"the answer of the store was lost", "archiving ended: PartConflict", "all that is owed was looked for",
 		"held against the truth at the end"},
 }

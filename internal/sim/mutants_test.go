@@ -9,7 +9,6 @@ import (
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
-	"cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -121,7 +120,8 @@ func withoutView(f core.Fact[core.Report]) core.Fact[core.Report] {
 func forgetsPromise(f *agent.Facts) { f.NoWritesBelow = 0 }
 
 func mutants() []mutant {
-	return slices.Concat(mutantsOfOperator(), mutantsOfAgent(), mutantsOfShells(), mutantsOfCache(), mutantsOfArchive())
+	return slices.Concat(mutantsOfOperator(), mutantsOfAgent(), mutantsOfShells(), mutantsOfCache(), mutantsOfArchive(),
+		mutantsOfRetention())
 }
 
 func mutantsOfOperator() []mutant {
@@ -389,34 +389,5 @@ func mutantsOfCache() []mutant {
 					f.Primary = &before
 				}
 			}}},
-	}
-}
-
-func mutantsOfArchive() []mutant {
-	return []mutant{
-		{name: "what is not executed is archived", seed: 3, mutation: mutation{ShipsUnexecuted: true}},
-		{name: "a new branch begins at its start", seed: 3, mutation: mutation{HeldIsStart: true}},
-		{name: "who was replaced ships into its successor's branch", seed: 159, mutation: mutation{ShipsOn: true}},
-		{name: "what a listing does not tell is not in the store", seed: 51,
-			mutation: mutation{BelievesListings: true}},
-		{name: "binary logs that are not archived are purged", seed: 27, mutation: mutation{PurgeUnarchived: true}},
-		{name: "a restore does not look at what later branches lost", seed: 63,
-			mutation: mutation{Archived: func(a *archive.Archive) {
-				var all gtid.Set
-				for _, p := range a.Parts {
-					all = all.Union(p.Before).Union(p.GTIDs)
-				}
-				for i := range a.Branches {
-					a.Branches[i].Start = a.Branches[i].Start.Union(all)
-				}
-			}}},
-		{name: "a gap is not told", seed: 699, mutation: mutation{Archived: func(a *archive.Archive) {
-			for i := range a.Parts {
-				a.Parts[i].Before = gtid.Set{}
-			}
-			for i := range a.Branches {
-				a.Branches[i].Held = gtid.Set{}
-			}
-		}}},
 	}
 }

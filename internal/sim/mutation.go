@@ -16,6 +16,8 @@ type mutation struct {
 	Facts    func(*agent.Facts)
 	Decision func(*agent.Facts, *agent.Decision)
 	Archived func(*archive.Archive)
+	Holdings func(*archive.Holdings)
+	Expired  func(*archive.Holdings, *archive.Expiry)
 
 	// In what the shells promise.
 	ForgetFenced         bool // the promise is not kept over a restart

@@ -45,17 +45,7 @@ type Removed struct {
 // of them are tried. It says what is wrong.
 func (s *Store) Retain(rng *rand.Rand, h archive.Holdings, expire func(archive.Holdings) archive.Expiry) (out Removed,
 	why string) {
-	merged := s.Merged(rng)
-	h.Archive = merged.Archive
-	e := expire(h)
-	for len(e.Expand) > 0 {
-		for _, run := range e.Expand {
-			merged.expand(run)
-		}
-		h.Archive = merged.Archive
-		e = expire(h)
-	}
-	out = taken(e, rng)
+	out = taken(s.Expiry(rng, h, expire), rng)
 	if len(out.Bases)+len(out.Parts) == 0 {
 		return out, ""
 	}
@@ -70,14 +60,41 @@ func (s *Store) Retain(rng *rand.Rand, h archive.Holdings, expire func(archive.H
 	if h.Store.Before(h.Local) {
 		horizon = h.Store.Add(-h.Window)
 	}
-	for _, target := range s.targets(rng, horizon, h.Local) {
-		was, is := s.Restore(h.Bases, target), left.Restore(bases, target)
+	if why = left.Lacks(rng, bases, s, h.Bases, horizon, h.Local); why != "" {
+		why = fmt.Sprintf("retention to %s took %v: %s", horizon, out, why)
+	}
+	return out, why
+}
+
+// Expiry asks the product what may go of the archive, of which stretches of parts are in bundles.
+func (s *Store) Expiry(rng *rand.Rand, h archive.Holdings,
+	expire func(archive.Holdings) archive.Expiry) archive.Expiry {
+	merged := s.Merged(rng)
+	h.Archive = merged.Archive
+	e := expire(h)
+	for len(e.Expand) > 0 {
+		for _, run := range e.Expand {
+			merged.expand(run)
+		}
+		h.Archive = merged.Archive
+		e = expire(h)
+	}
+	return e
+}
+
+// Lacks says what from a horizon on is not restored any more, or otherwise, as it was from another store
+// with other backups: of before retention, or of all that there ever was. Some moments and transactions are
+// tried.
+func (s *Store) Lacks(rng *rand.Rand, bases []archive.Stored, before *Store, had []archive.Stored,
+	horizon, now time.Time) string {
+	for _, target := range before.targets(rng, horizon, now) {
+		was, is := before.Restore(had, target), s.Restore(bases, target)
 		if was.reason == "" && (is.reason != "" || !is.set.Equal(was.set)) {
-			return out, fmt.Sprintf("retention to %s took %v: a restore to %s (kind %d, %s) held %s, from %s, and now "+
-				"%s %s", horizon, out, target.GTIDs, target.Kind, target.Time, was.set, was.from, is.reason, is.set)
+			return fmt.Sprintf("a restore to %s (kind %d, %s) held %s, from %s, and now %s %s", target.GTIDs,
+				target.Kind, target.Time, was.set, was.from, is.reason, is.set)
 		}
 	}
-	return out, ""
+	return ""
 }
 
 // taken is the first part of what may go.
