@@ -20,6 +20,8 @@ type logged struct {
 	number int
 	at     time.Time
 	after  gtid.Set
+	// applied: it was committed, and so flushed, and no more only received.
+	applied bool
 }
 
 // archiving is the archive of the group, and backups of its members. Its dice are its own, and

@@ -28,8 +28,9 @@ type mutation struct {
 	archived func(*archive.Archive)
 	holdings func(*archive.Holdings)
 	expired  func(*archive.Expiry)
-	// purgesUnarchived: binary logs that have expired go, archived or not.
-	purgesUnarchived bool
+	// purgesUnarchived: binary logs that have expired go, archived or not. tellsUnflushed: the primary
+	// tells a client of a commit that it has not flushed.
+	purgesUnarchived, tellsUnflushed bool
 }
 
 // expiry is what may go.

@@ -18,9 +18,41 @@ func (s *sim) powerFails(back bool) {
 		s.heal()
 	}
 	for _, in := range s.all {
+		s.loseUnflushed(in)
 		s.endMysqld(in)
 		in.m, in.held = manager{stopping: in.m.stopping}, !back
 	}
+}
+
+// apply has all members commit what they have received by now.
+func (s *sim) apply() {
+	for _, in := range s.all {
+		for i := len(in.log) - 1; i >= 0 && !in.log[i].applied; i-- {
+			in.log[i].applied = true
+		}
+	}
+}
+
+// loseUnflushed: of what a member has received and not applied, the page cache may have the last alone.
+// The primary has flushed what it wrote before anybody was told.
+func (s *sim) loseUnflushed(in *instance) {
+	if in.name == s.primary && !s.mut.tellsUnflushed {
+		return
+	}
+	most := 0
+	for n := len(in.log); most < n && !in.log[n-1-most].applied && in.log[n-1-most].number > 0; {
+		most++
+	}
+	if most == 0 {
+		return
+	}
+	n := len(in.log) - s.cache.IntN(most+1)
+	for _, t := range in.log[n:] {
+		s.tellf("what %s had received under the number %d was not flushed", in.name, t.number)
+		delete(in.content, t.number)
+		in.executed = in.executed.Subtract(t.id)
+	}
+	in.log = in.log[:n:n]
 }
 
 // loseOperator has another begin with nothing but the Cluster's status, which was written a
@@ -91,6 +123,10 @@ func outageMutants() map[string]mutation {
 		"one whose data is lost is not missed after an outage": {observe: inOutage(func(o *core.Observation) {
 			without(o, func(in *core.Instance) bool { return in.SaysEmpty() })
 		})},
+		"the former primary is not missed after an outage": {observe: inOutage(func(o *core.Observation) {
+			without(o, func(in *core.Instance) bool { return in.Name == o.Cluster.Status.CurrentPrimary })
+		})},
+		"the primary tells of what it has not flushed": {tellsUnflushed: true},
 		"one that is fenced is not missed after an outage": {observe: inOutage(func(o *core.Observation) {
 			without(o, func(in *core.Instance) bool {
 				pod, _ := in.Pod.Get()

@@ -42,6 +42,12 @@ type sim struct {
 	tried    bool // without a human's word, to reboot the group in this outage
 	archive  *archiving
 	story    []string
+	pageCache
+}
+
+// pageCache is what a loss of power may take: what was received and not applied. Its dice are its own.
+type pageCache struct {
+	cache *rand.Rand
 }
 
 func newSim(seed uint64, mut mutation) *sim {
@@ -54,6 +60,7 @@ func newSim(seed uint64, mut mutation) *sim {
 	s.recovers = func() bool { return s.rng.IntN(3) == 0 }
 	s.made = s.checkMade
 	s.archive = newArchiving(s, seed)
+	s.pageCache = pageCache{cache: rand.New(rand.NewPCG(seed, 53))}
 	return s
 }
 
@@ -379,6 +386,7 @@ func play(seed uint64, mut mutation) (violation string, story []string) {
 			if why := cmp.Or(s.mixed(), s.lost()); why != "" {
 				return why
 			}
+			s.apply()
 			s.archive.look()
 			s.now = s.now.Add(500 * time.Millisecond)
 		}
