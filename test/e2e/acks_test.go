@@ -32,18 +32,20 @@ const bothMustAcknowledge = `
 // TestNoFalseAcknowledgement stops a primary on which every commit waits, in each
 // way there is: no client may read success for what too few replicas hold.
 func TestNoFalseAcknowledgement(t *testing.T) {
-	w := newWorld(t, "acks")
-	w.apply(bothMustAcknowledge)
-	w.healthy(3 * time.Minute)
-	w.sql("CREATE TABLE app.waits (id INT AUTO_INCREMENT PRIMARY KEY, step VARCHAR(64) NOT NULL)")
-	w.playEach(func(w *world) { w.durable(2 * time.Minute) }, []step{
-		{"NotStopped", (*world).waitingIsReleased, always},
-		{"Switchover", (*world).waitingDuringSwitchover, always},
-		{"PodDeleted", (*world).waitingWhenPodDeleted, inAll},
-		{"MaxStopDelayRunsOut", (*world).waitingUntilMaxStopDelay, inAll},
-		{"Fenced", (*world).waitingWhenFenced, inAll},
-		{"IsolatesItself", (*world).waitingWhenCutOff, inAll},
-		{"RollingRestart", (*world).rollingRestart, always},
+	s := newStory(t, "acks", func(w *world) {
+		w.apply(bothMustAcknowledge)
+		w.healthy(3 * time.Minute)
+		w.sql("CREATE TABLE app.waits (id INT AUTO_INCREMENT PRIMARY KEY, step VARCHAR(64) NOT NULL)")
+	})
+	s.isWell = func(w *world) { w.durable(2 * time.Minute) }
+	s.play([]step{
+		{"NotStopped", (*world).waitingIsReleased, always, three},
+		{"Switchover", (*world).waitingDuringSwitchover, always, three},
+		{"PodDeleted", (*world).waitingWhenPodDeleted, inAll, three},
+		{"MaxStopDelayRunsOut", (*world).waitingUntilMaxStopDelay, inAll, three},
+		{"Fenced", (*world).waitingWhenFenced, inAll, three},
+		{"IsolatesItself", (*world).waitingWhenCutOff, inAll, three},
+		{"RollingRestart", (*world).rollingRestart, always, threeForItself},
 	})
 }
 

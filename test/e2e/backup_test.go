@@ -46,31 +46,32 @@ func TestBackup(t *testing.T) {
 		"targetRPOSeconds: 1}, retentionPolicy: 1d}\n")
 	w.healthy(3 * time.Minute)
 	b.playInTurn([]step{
-		{"WaitsAndSaysForWhat", func(w *world) { (&backedUp{w, store}).waitsAndSaysForWhat() }, always},
-		{"ArchivedInTime", func(w *world) { (&backedUp{w, store}).archivedInTime() }, inAll},
-		{"JobAndOperatorKilled", func(w *world) { (&backedUp{w, store}).jobAndOperatorKilled() }, inAll},
-		{"DonorChangesRole", func(w *world) { (&backedUp{w, store}).donorChangesRole() }, inAll},
-		{"DonorIsRecreated", func(w *world) { (&backedUp{w, store}).donorIsRecreated() }, inAll},
-		{"StoreHangs", func(w *world) { (&backedUp{w, store}).storeHangs() }, inAll},
-		{"LogsPurgedByHand", func(w *world) { (&backedUp{w, store}).logsPurgedByHand() }, inAll},
-		{"DeletedWithItsData", func(w *world) { (&backedUp{w, store}).deletedWithItsData() }, always},
-		{"VerifiedAlthoughTheOperatorIsKilled", func(w *world) { (&backedUp{w, store}).verified() }, always},
-		{"SmallPartsAreMerged", func(w *world) { (&backedUp{w, store}).smallPartsAreMerged() }, inAll},
-		{"RestoredToLatest", func(w *world) { (&backedUp{w, store}).restoredToLatest(store.Encrypted()) }, inAll},
-		{"RestoredToATime", func(w *world) { (&backedUp{w, store}).restoredToATime() }, inAll},
+		{"WaitsAndSaysForWhat", func(w *world) { (&backedUp{w, store}).waitsAndSaysForWhat() }, always, three},
+		{"ArchivedInTime", func(w *world) { (&backedUp{w, store}).archivedInTime() }, inAll, three},
+		{"JobAndOperatorKilled", func(w *world) { (&backedUp{w, store}).jobAndOperatorKilled() }, inAll, three},
+		{"DonorChangesRole", func(w *world) { (&backedUp{w, store}).donorChangesRole() }, inAll, three},
+		{"DonorIsRecreated", func(w *world) { (&backedUp{w, store}).donorIsRecreated() }, inAll, three},
+		{"StoreHangs", func(w *world) { (&backedUp{w, store}).storeHangs() }, inAll, three},
+		{"LogsPurgedByHand", func(w *world) { (&backedUp{w, store}).logsPurgedByHand() }, inAll, three},
+		{"DeletedWithItsData", func(w *world) { (&backedUp{w, store}).deletedWithItsData() }, always, three},
+		{"VerifiedAlthoughTheOperatorIsKilled", func(w *world) { (&backedUp{w, store}).verified() }, always, three},
+		{"SmallPartsAreMerged", func(w *world) { (&backedUp{w, store}).smallPartsAreMerged() }, inAll, three},
+		{"RestoredToLatest", func(w *world) { (&backedUp{w, store}).restoredToLatest(store.Encrypted()) },
+			inAll, three},
+		{"RestoredToATime", func(w *world) { (&backedUp{w, store}).restoredToATime() }, inAll, three},
 		{"RestoredToBeforeTheTableWasDropped", func(w *world) { (&backedUp{w, store}).restoredToBeforeTheDrop() },
-			always},
+			always, three},
 		{"GroupRestoredToATime", func(w *world) {
 			(&backedUp{w.named("copied"), store}).groupRestoredToATime()
-		}, inAll},
+		}, inAll, thoseBefore},
 		{"GroupRestoredToLatest", func(w *world) {
 			(&backedUp{w.named("copied"), store}).restoredToLatest(store.Spec())
-		}, inAll},
+		}, inAll, thoseBefore},
 		{"GroupGivesNumbersAgain", func(w *world) {
 			(&backedUp{w.named("copied"), store}).groupGivesNumbersAgain()
-		}, inAll},
+		}, inAll, thoseBefore},
 		{"ArchiveGoesWithItsCluster", func(w *world) { (&backedUp{w.named("copied"), store}).archiveGoes() },
-			always},
+			always, thoseBefore},
 	})
 }
 
@@ -313,7 +314,7 @@ func (b *backedUp) restoredToBeforeTheDrop() {
 	b.loseAll()
 	copied := &backedUp{b.named("copied"), b.store}
 	begun := time.Now()
-	copied.apply(fmt.Sprintf(groupSpec, 3, 200) + "  backup: {compression: none, objectStore: " + b.store.Spec() +
+	copied.apply(groupSpec + "  backup: {compression: none, objectStore: " + b.store.Spec() +
 		", continuousArchiving: {enabled: true, targetRPOSeconds: 1}}\n" +
 		"  bootstrap: {recovery: {source: " + b.key.Name + ", recoveryTarget: {targetGTID: '" + drop +
 		"', exclusive: true}}}\n" +

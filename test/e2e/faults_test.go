@@ -30,19 +30,16 @@ const limitedSpec = `
 // TestFaults does to processes whatever may happen to them. Under quorum nothing
 // that was acknowledged may be missing afterwards, and the instances must agree.
 func TestFaults(t *testing.T) {
-	w := newWorld(t, "faults")
-	w.apply(limitedSpec)
-	w.healthy(3 * time.Minute)
-	w.playEach(func(w *world) { w.healthy(2 * time.Minute) }, []step{
-		{"MysqldOfPrimaryHangs", (*world).mysqldOfPrimaryHangs, always},
-		{"ManagerOfPrimaryKilled", (*world).managerOfPrimaryKilled, always},
-		{"ManagerOfPrimaryStopped", (*world).managerOfPrimaryStopped, inAll},
-		{"PrimaryOutOfMemory", (*world).primaryOutOfMemory, inAll},
-		{"PrimaryAndReplicaKilled", (*world).primaryAndReplicaKilled, inAll},
-		{"TwoFailuresInARow", (*world).twoFailuresInARow, inAll},
-		{"ReplicasLagFarBehind", (*world).replicasLagFarBehind, inAll},
-		{"AllKilled", (*world).allKilled, always},
-		{"AllPodsDeleted", (*world).allPodsDeleted, inAll},
+	newStory(t, "faults", applies(limitedSpec)).play([]step{
+		{"MysqldOfPrimaryHangs", (*world).mysqldOfPrimaryHangs, always, three},
+		{"ManagerOfPrimaryKilled", (*world).managerOfPrimaryKilled, always, three},
+		{"ManagerOfPrimaryStopped", (*world).managerOfPrimaryStopped, inAll, three},
+		{"PrimaryOutOfMemory", (*world).primaryOutOfMemory, inAll, three},
+		{"PrimaryAndReplicaKilled", (*world).primaryAndReplicaKilled, inAll, three},
+		{"TwoFailuresInARow", (*world).twoFailuresInARow, inAll, three},
+		{"ReplicasLagFarBehind", (*world).replicasLagFarBehind, inAll, three},
+		{"AllKilled", (*world).allKilled, always, three},
+		{"AllPodsDeleted", (*world).allPodsDeleted, inAll, three},
 	})
 }
 

@@ -28,36 +28,33 @@ const quorum = `
 // provisionLimit is what the issue of the foundation asks for, apply to Ready.
 const provisionLimit = 45 * time.Second
 
-// TestCluster takes one three-instance cluster through its life; the steps build
-// on each other, as they do for a user.
+// TestCluster: a primary with two replicas under quorum lives through what befalls every cluster:
+// it is made, read and written through its Services, switched over, and loses processes, Pods, a
+// volume and its operator; it is scaled, and deleted. No acknowledged write is lost.
 func TestCluster(t *testing.T) {
-	w := newWorld(t, "three")
-	t.Run("ThreeInstancesBecomeReady", func(t *testing.T) { w.in(t).provision() })
-	if t.Failed() {
-		return
-	}
-	w.playInTurn([]step{
-		{"WritesReachReplicas", (*world).writesReachReplicas, always},
-		{"ServicesRouteByRole", (*world).servicesRouteByRole, always},
-		{"PortsAreReserved", (*world).portsAreReserved, always},
-		{"SteadyStateWritesNothing", (*world).steadyStateWritesNothing, always},
-		{"AdditionalServicesRouteByRole", (*world).additionalServicesRouteByRole, inAll},
-		{"ForeignAnnotationSurvives", (*world).foreignAnnotationSurvives, inAll},
-		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites, always},
-		{"SwitchoverToNobodyIsRefused", (*world).switchoverToNobodyIsRefused, inAll},
-		{"MysqldOfPrimaryKilled", (*world).mysqldOfPrimaryKilled, always},
-		{"MysqldOfReplicaKilled", (*world).mysqldOfReplicaKilled, inAll},
-		{"PrimaryPodForceDeleted", (*world).primaryPodForceDeleted, always},
-		{"PrimaryPodDeleted", (*world).primaryPodDeleted, always},
-		{"ReplicaPodDeleted", (*world).replicaPodDeleted, inAll},
-		{"ReplicaVolumeDeleted", (*world).replicaVolumeDeleted, always},
-		{"OperatorKilledDuringFailover", (*world).operatorKilledDuringFailover, always},
-		{"StatusSetBack", (*world).statusSetBack, always},
-		{"OperatorKilledDuringSwitchover", (*world).operatorKilledDuringSwitchover, inAll},
-		{"OperatorKilledDuringReclone", (*world).operatorKilledDuringReclone, inAll},
-		{"ManagersReplacedInPlace", (*world).managersReplacedInPlace, always},
-		{"ScaledDownAndUp", (*world).scaledDownAndUp, always},
-		{"DeletedClusterLeavesItsVolumesForAnother", (*world).deletedClusterLeavesItsVolumes, always},
+	newStory(t, "three", applies(quorum+additionalServices)).play([]step{
+		{"ThreeInstancesBecomeReady", (*world).provision, always, nothing},
+		{"WritesReachReplicas", (*world).writesReachReplicas, always, three},
+		{"ServicesRouteByRole", (*world).servicesRouteByRole, always, three},
+		{"PortsAreReserved", (*world).portsAreReserved, always, three},
+		{"SteadyStateWritesNothing", (*world).steadyStateWritesNothing, always, three},
+		{"AdditionalServicesRouteByRole", (*world).additionalServicesRouteByRole, inAll, three},
+		{"ForeignAnnotationSurvives", (*world).foreignAnnotationSurvives, inAll, three},
+		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites, always, three},
+		{"SwitchoverToNobodyIsRefused", (*world).switchoverToNobodyIsRefused, inAll, three},
+		{"MysqldOfPrimaryKilled", (*world).mysqldOfPrimaryKilled, always, three},
+		{"MysqldOfReplicaKilled", (*world).mysqldOfReplicaKilled, inAll, three},
+		{"PrimaryPodForceDeleted", (*world).primaryPodForceDeleted, always, three},
+		{"PrimaryPodDeleted", (*world).primaryPodDeleted, always, three},
+		{"ReplicaPodDeleted", (*world).replicaPodDeleted, inAll, three},
+		{"ReplicaVolumeDeleted", (*world).replicaVolumeDeleted, always, three},
+		{"OperatorKilledDuringFailover", (*world).operatorKilledDuringFailover, always, three},
+		{"StatusSetBack", (*world).statusSetBack, always, three},
+		{"OperatorKilledDuringSwitchover", (*world).operatorKilledDuringSwitchover, inAll, three},
+		{"OperatorKilledDuringReclone", (*world).operatorKilledDuringReclone, inAll, three},
+		{"ManagersReplacedInPlace", (*world).managersReplacedInPlace, always, three},
+		{"ScaledDownAndUp", (*world).scaledDownAndUp, always, three},
+		{"DeletedClusterLeavesItsVolumesForAnother", (*world).deletedClusterLeavesItsVolumes, always, threeForItself},
 	})
 }
 
@@ -128,6 +125,8 @@ func (w *world) foreignAnnotationSurvives() {
 		&rw); err != nil || rw.Labels["example.com/mine"] != "yes" {
 		w.t.Errorf("the label on the Service is gone (%v): %v", err, rw.Labels)
 	}
+	w.kubectl("-n", w.key.Namespace, "annotate", "pod", name, "example.com/mine-")
+	w.kubectl("-n", w.key.Namespace, "label", "service", w.key.Name+"-rw", "example.com/mine-")
 }
 
 func (w *world) steadyStateWritesNothing() {
@@ -187,23 +186,37 @@ func (w *world) loseVolume(instance string) {
 
 // scaledDownAndUp: the volume of who goes is kept, and who comes is another.
 func (w *world) scaledDownAndUp() {
+	former, claims := w.cluster().Status.InstanceNames, strings.Fields(w.left("pvc"))
 	l := w.startWriting()
-	w.kubectl("-n", w.key.Namespace, "scale", "cluster", w.key.Name, "--replicas=2")
-	w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
+	w.scale(2)
+	c := w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
 		return c.Status.Instances == 2 && c.Status.Phase == "Healthy"
 	})
-	w.kubectl("-n", w.key.Namespace, "scale", "cluster", w.key.Name, "--replicas=3")
-	c := w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
+	stayed := c.Status.InstanceNames
+	w.scale(3)
+	c = w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool {
 		return c.Status.ReadyInstances == 3 && c.Status.Phase == "Healthy"
 	})
 	l.stopAndLoseNothing()
-	if want := []string{"three-1", "three-2", "three-4"}; !slices.Equal(c.Status.InstanceNames, want) {
-		w.t.Errorf("the instances are %v, want %v", c.Status.InstanceNames, want)
+	came := slices.DeleteFunc(slices.Clone(c.Status.InstanceNames), func(name string) bool {
+		return slices.Contains(stayed, name)
+	})
+	if len(stayed) != 2 || len(came) != 1 || slices.Contains(claims, claimPrefix+came[0]) ||
+		!isPartOf(stayed, former) || !isPartOf(stayed, c.Status.InstanceNames) {
+		w.t.Errorf("the instances were %v, then %v, and are %v; the claims were %v", former, stayed,
+			c.Status.InstanceNames, claims)
 	}
-	if left := w.left("pvc"); left != "persistentvolumeclaim/three-1 persistentvolumeclaim/three-2 "+
-		"persistentvolumeclaim/three-3 persistentvolumeclaim/three-4" {
-		w.t.Errorf("the claims are %s", left)
+	want := append(claims, claimPrefix+came[0])
+	if left := strings.Fields(w.left("pvc")); !isPartOf(want, left) || len(left) != len(want) {
+		w.t.Errorf("the claims are %v, want %v", left, want)
 	}
+}
+
+// claimPrefix stands before the name of a claim, as kubectl tells it.
+const claimPrefix = "persistentvolumeclaim/"
+
+func isPartOf(some, all []string) bool {
+	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
 
 // left are the objects of some kinds in the namespace.

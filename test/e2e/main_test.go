@@ -15,10 +15,12 @@ import (
 // bed is the local Kubernetes that all tests share.
 var bed *testbed.Bed
 
+// keep leaves behind the local Kubernetes, and in it what a test that failed has made.
+var keep = os.Getenv("E2E_KEEP") != ""
+
 func TestMain(m *testing.M) {
 	ctx := context.Background()
 	name := cmp.Or(os.Getenv("E2E_NAME"), "e2e")
-	keep := os.Getenv("E2E_KEEP") != ""
 	if err := testbed.Claim(name); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(1)
@@ -39,12 +41,12 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	sayLeftOut()
 	if !keep {
 		if err := testbed.Down(ctx, name, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "e2e: the test bed was not removed:", err)
 			code = max(code, 1)
 		}
 	}
+	sayLeftOut() // last: the end is what everybody reads
 	os.Exit(code)
 }

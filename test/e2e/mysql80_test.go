@@ -22,38 +22,35 @@ const (
 `
 )
 
+// TestMySQL80: what TestCluster shows first holds on the oldest series that is promised, and the
+// upgrade that MySQL does not know is refused.
 func TestMySQL80(t *testing.T) {
 	onlyInAll(t)
-	w := newWorld(t, "mysql80")
-	w.t.Run("ThreeInstancesBecomeReady", func(t *testing.T) { w.in(t).provision80(quorum80) })
-	if t.Failed() {
-		return
-	}
-	w.playInTurn([]step{
-		{"WritesReachReplicas", (*world).writesReachReplicas, inAll},
-		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites, inAll},
-		{"MysqldOfPrimaryKilled", (*world).mysqldOfPrimaryKilled, inAll},
-		{"PrimaryPodForceDeleted", (*world).primaryPodForceDeleted, inAll},
-		{"PrimaryPodDeleted", (*world).primaryPodDeleted, inAll},
-		{"ReplicaVolumeDeleted", (*world).replicaVolumeDeleted, inAll},
-		{"TooLongAStepIsRefused", (*world).upgradeTooFar, inAll},
-		{"DeletedClusterLeavesNothing", (*world).deletedClusterLeavesNothing, inAll},
+	makes := func(w *world) { w.provision80(quorum80) }
+	newStory(t, "mysql80", makes).play([]step{
+		{"ThreeInstancesBecomeReady", makes, inAll, nothing},
+		{"WritesReachReplicas", (*world).writesReachReplicas, inAll, three},
+		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites, inAll, three},
+		{"MysqldOfPrimaryKilled", (*world).mysqldOfPrimaryKilled, inAll, three},
+		{"PrimaryPodForceDeleted", (*world).primaryPodForceDeleted, inAll, three},
+		{"PrimaryPodDeleted", (*world).primaryPodDeleted, inAll, three},
+		{"ReplicaVolumeDeleted", (*world).replicaVolumeDeleted, inAll, three},
+		{"TooLongAStepIsRefused", (*world).upgradeTooFar, inAll, three},
+		{"DeletedClusterLeavesNothing", (*world).deletedClusterLeavesNothing, inAll, threeForItself},
 	})
 }
 
+// TestMySQL80Group: a group of the oldest series that is promised elects, and is made anew.
 func TestMySQL80Group(t *testing.T) {
 	onlyInAll(t)
-	w := newWorld(t, "group80")
-	w.t.Run("ThreeMembersBecomeReady", func(t *testing.T) { w.in(t).provision80(group80) })
-	if t.Failed() {
-		return
-	}
-	w.playInTurn([]step{
-		{"WritesReachSecondaries", (*world).writesReachReplicas, inAll},
-		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites, inAll},
-		{"MysqldOfPrimaryKilled", (*world).groupPrimaryKilled, inAll},
-		{"GroupLostAndMadeAnew", (*world).groupLostAndMadeAnew, inAll},
-		{"DeletedClusterLeavesNothing", (*world).deletedClusterLeavesNothing, inAll},
+	makes := func(w *world) { w.provision80(group80) }
+	newStory(t, "group80", makes).play([]step{
+		{"ThreeMembersBecomeReady", makes, inAll, nothing},
+		{"WritesReachSecondaries", (*world).writesReachReplicas, inAll, three},
+		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites, inAll, three},
+		{"MysqldOfPrimaryKilled", (*world).groupPrimaryKilled, inAll, three},
+		{"GroupLostAndMadeAnew", (*world).groupLostAndMadeAnew, inAll, three},
+		{"DeletedClusterLeavesNothing", (*world).deletedClusterLeavesNothing, inAll, threeForItself},
 	})
 }
 

@@ -36,21 +36,18 @@ const asyncSpec = `
 // TestNetwork loses nodes and the network between them under quorum durability:
 // not one acknowledged row may be missing afterwards.
 func TestNetwork(t *testing.T) {
-	w := newWorld(t, "net")
-	w.apply(quorumSpec)
-	w.healthy(3 * time.Minute)
-	w.playInTurn([]step{
-		{"PartitionedFromTheAPIServer", (*world).primaryCutFromAPI, inAll},
-		{"APIServerOutOfReachOfAll", (*world).everybodyCutFromAPI, always},
-		{"PrimaryNodePartitioned", (*world).primaryNodePartitioned, always},
-		{"PrimaryNodePoweredOff", (*world).primaryNodePoweredOff, always},
-		{"PrimaryAndOperatorPoweredOff", (*world).primaryAndOperatorPoweredOff, inAll},
-		{"PrimaryPartitionedFromOtherNodes", (*world).primaryCutFromNodes, inAll},
-		{"PrimaryHearsNobody", func(w *world) { w.primaryCutOneWay("in") }, inAll},
-		{"NobodyHearsPrimary", func(w *world) { w.primaryCutOneWay("out") }, inAll},
-		{"PrimaryNodeDrained", (*world).primaryNodeDrained, always},
-		{"ReplicaNodePartitioned", (*world).replicaNodePartitioned, inAll},
-		{"LeaseDeleted", (*world).leaseDeleted, inAll},
+	newStory(t, "net", applies(quorumSpec)).play([]step{
+		{"PartitionedFromTheAPIServer", (*world).primaryCutFromAPI, inAll, three},
+		{"APIServerOutOfReachOfAll", (*world).everybodyCutFromAPI, always, three},
+		{"PrimaryNodePartitioned", (*world).primaryNodePartitioned, always, three},
+		{"PrimaryNodePoweredOff", (*world).primaryNodePoweredOff, always, three},
+		{"PrimaryAndOperatorPoweredOff", (*world).primaryAndOperatorPoweredOff, inAll, three},
+		{"PrimaryPartitionedFromOtherNodes", (*world).primaryCutFromNodes, inAll, three},
+		{"PrimaryHearsNobody", func(w *world) { w.primaryCutOneWay("in") }, inAll, three},
+		{"NobodyHearsPrimary", func(w *world) { w.primaryCutOneWay("out") }, inAll, three},
+		{"PrimaryNodeDrained", (*world).primaryNodeDrained, always, three},
+		{"ReplicaNodePartitioned", (*world).replicaNodePartitioned, inAll, three},
+		{"LeaseDeleted", (*world).leaseDeleted, inAll, three},
 	})
 }
 

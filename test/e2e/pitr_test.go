@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"cnmsql.co/api/v1alpha1"
 )
 
 // named is another Cluster of the same namespace.
 func (w *world) named(name string) *world {
-	return &world{t: w.t, ctx: w.ctx, key: types.NamespacedName{Namespace: w.key.Namespace, Name: name}}
+	other := *w
+	other.key.Name = name
+	return &other
 }
 
 // restoredToATime: between the backup and the time lie a switchover, a failover and a

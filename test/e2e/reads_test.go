@@ -20,12 +20,9 @@ const boundedReads = `
 // TestReads: who reads through a Service is led to instances that are fresh enough,
 // and keeps no session across a change of role.
 func TestReads(t *testing.T) {
-	w := newWorld(t, "reads")
-	w.apply(boundedReads)
-	w.healthy(3 * time.Minute)
-	w.playInTurn([]step{
-		{"LaggingReplicaTakesNoReads", (*world).laggingReplicaTakesNoReads, always},
-		{"SessionsEndWithTheRole", (*world).sessionsEndWithTheRole, always},
+	newStory(t, "reads", applies(boundedReads)).play([]step{
+		{"LaggingReplicaTakesNoReads", (*world).laggingReplicaTakesNoReads, always, three},
+		{"SessionsEndWithTheRole", (*world).sessionsEndWithTheRole, always, three},
 	})
 }
 

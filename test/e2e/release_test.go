@@ -23,8 +23,7 @@ const giveWayLimit = 5 * time.Second
 // the one before takes them back. No process ends, no Pod changes, no member leaves its
 // group, and nobody waits.
 func (w *world) managersReplacedInPlace() {
-	w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p",
-		`{"spec":{"inPlaceInstanceManagerUpdates":true}}`)
+	w.replacesManagers(true)
 	w.healthy(time.Minute)
 	before, view, managers := w.lives(), w.cluster().Status.GroupReplication, w.managers()
 	w.t.Cleanup(func() {
@@ -58,6 +57,14 @@ func (w *world) managersReplacedInPlace() {
 		w.t.Errorf("the group's view was %s and is %s: somebody left it", view.ViewID, g.ViewID)
 	}
 	w.eventSays("ManagerReplaced")
+	w.replacesManagers(false)
+}
+
+// replacesManagers says whether the operator may replace managers without restarting anything.
+func (w *world) replacesManagers(inPlace bool) {
+	w.t.Helper()
+	w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p",
+		fmt.Sprintf(`{"spec":{"inPlaceInstanceManagerUpdates":%t}}`, inPlace))
 }
 
 // lives tells by instance which Pod, container, manager and mysqld it is.

@@ -30,13 +30,10 @@ const additionalServices = `
 
 // TestServices: what a user says about Services is what there is.
 func TestServices(t *testing.T) {
-	w := newWorld(t, "services")
-	w.apply(lone)
-	w.healthy(3 * time.Minute)
-	w.playInTurn([]step{
-		{"ServicesFollowTheSpec", (*world).servicesFollowTheSpec, always},
-		{"CopiedPodIsNoInstance", (*world).copiedPodIsNoInstance, always},
-		{"RefusedServiceHoldsUpNothingElse", (*world).refusedServiceHoldsUpNothingElse, always},
+	newStory(t, "services", applies(lone)).play([]step{
+		{"ServicesFollowTheSpec", (*world).servicesFollowTheSpec, always, one},
+		{"CopiedPodIsNoInstance", (*world).copiedPodIsNoInstance, always, one},
+		{"RefusedServiceHoldsUpNothingElse", (*world).refusedServiceHoldsUpNothingElse, always, one},
 	})
 }
 
@@ -91,6 +88,12 @@ func (w *world) additionalServicesRouteByRole() {
 	w.plugin([]string{"status", w.key.Name}, w.key.Name+"-orders."+w.key.Namespace+".svc:3306")
 }
 
+// manageNothing takes back what manage said.
+func (w *world) manageNothing() {
+	w.t.Helper()
+	w.kubectl("-n", w.key.Namespace, "patch", "cluster", w.key.Name, "--type=merge", "-p", `{"spec":{"managed":null}}`)
+}
+
 // manage says again what spec.managed.services is.
 func (w *world) manage(services string) {
 	w.t.Helper()
@@ -131,7 +134,7 @@ func (w *world) servicesFollowTheSpec() {
 		"additional":[{"name":"orders","selectorType":"rw","serviceTemplate":{"spec":{"type":"LoadBalancer"}}},{"name":"elsewhere","selectorType":"r"}]}`)
 	w.awaitServices("services-elsewhere ClusterIP  ", "services-orders LoadBalancer  ", "services-r ClusterIP shop ",
 		"services-ro ClusterIP shop ", "services-rw ClusterIP shop ")
-	w.manage(`null`)
+	w.manageNothing()
 	w.awaitServices("services-r ClusterIP  ", "services-ro ClusterIP  ", "services-rw ClusterIP  ")
 }
 
@@ -148,7 +151,7 @@ func (w *world) refusedServiceHoldsUpNothingElse() {
 	pod := w.pod(w.primary())
 	w.deletePod(pod.Name)
 	w.replaced(pod, time.Minute)
-	w.manage(`null`)
+	w.manageNothing()
 	w.healthy(time.Minute)
 	w.awaitServices("services-r ClusterIP  ", "services-ro ClusterIP  ", "services-rw ClusterIP  ")
 	if status := w.plugin([]string{"status", w.key.Name}); strings.Contains(status, "could not") {

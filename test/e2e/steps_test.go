@@ -26,12 +26,13 @@ type step struct {
 	play func(*world)
 	// inAll: `make test` leaves it out.
 	inAll bool
+	needs need
 }
 
 // leftOut are the names of what was not played.
 var leftOut []string
 
-// onlyInAll skips a whole story in `make test`.
+// onlyInAll skips a story or a step in `make test`.
 func onlyInAll(t *testing.T) {
 	t.Helper()
 	if !*all {
@@ -48,32 +49,22 @@ func sayLeftOut() {
 	}
 }
 
-// playInTurn plays steps that build on each other, up to the first that fails.
+// playInTurn plays steps that build on each other, up to the first that fails. What one needs
+// of those before it cannot be made in seconds: else it is a step of a story.
 func (w *world) playInTurn(steps []step) {
 	for _, s := range steps {
-		if s.isPlayed(w) && !w.t.Run(s.name, func(t *testing.T) { s.play(w.in(t)) }) {
+		if !w.t.Run(s.name, func(t *testing.T) {
+			s.mayBeLeftOut(t)
+			s.play(w.in(t))
+		}) {
 			return
 		}
 	}
 }
 
-// playEach plays each step on a cluster of which prepared holds, whatever became of the
-// steps before.
-func (w *world) playEach(prepared func(*world), steps []step) {
-	for _, s := range steps {
-		if s.isPlayed(w) {
-			w.t.Run(s.name, func(t *testing.T) {
-				prepared(w.in(t))
-				s.play(w.in(t))
-			})
-		}
+func (s step) mayBeLeftOut(t *testing.T) {
+	t.Helper()
+	if s.inAll {
+		onlyInAll(t)
 	}
-}
-
-func (s step) isPlayed(w *world) bool {
-	if s.inAll && !*all {
-		leftOut = append(leftOut, w.t.Name()+"/"+s.name)
-		return false
-	}
-	return true
 }

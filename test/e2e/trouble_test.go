@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/test/testbed"
@@ -22,21 +20,6 @@ const single = `
   instances: 1
   storage: {size: 1Gi}
 `
-
-// eventSays waits for an event of the Cluster with that reason.
-func (w *world) eventSays(reason string) {
-	w.t.Helper()
-	var out string
-	err := wait.PollUntilContextTimeout(w.ctx, 200*time.Millisecond, 20*time.Second, true,
-		func(context.Context) (bool, error) {
-			out = w.kubectl("-n", w.key.Namespace, "get", "events", "-o",
-				"custom-columns=R:.reason,M:.message", "--no-headers")
-			return strings.Contains(out, reason), nil
-		})
-	if err != nil {
-		w.t.Errorf("no event with reason %s:\n%s", reason, out)
-	}
-}
 
 // troubled waits until the status names the trouble in all of these words.
 func (w *world) troubled(words ...string) {
@@ -52,6 +35,8 @@ func (w *world) troubled(words ...string) {
 	w.t.Logf("%s: %s", c.Status.Phase, c.Status.PhaseReason)
 }
 
+// TestSingleInstance: a Cluster of one instance is writable again after its mysqld or its Pod is
+// gone, with all that was acknowledged.
 func TestSingleInstance(t *testing.T) {
 	w := newWorld(t, "one")
 	w.apply(single)
@@ -97,6 +82,8 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
+// TestMissingSecret: a Secret that the user named and did not create is asked for; its account is
+// the application's once it is there.
 func TestMissingSecret(t *testing.T) {
 	onlyInAll(t)
 	w := newWorld(t, "nosecret")
@@ -112,6 +99,7 @@ func TestMissingSecret(t *testing.T) {
 	w.ask(w.open("rw"), "SELECT DATABASE() IS NULL")
 }
 
+// TestUnknownStorageClass: a StorageClass that is not there is named, and used once it is.
 func TestUnknownStorageClass(t *testing.T) {
 	onlyInAll(t)
 	w := newWorld(t, "noclass")

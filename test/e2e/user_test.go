@@ -20,17 +20,14 @@ import (
 
 // TestUser does what a person on call does, with the plugin, and reads what it says.
 func TestUser(t *testing.T) {
-	w := newWorld(t, "user")
-	w.apply(quorumSpec)
-	w.healthy(3 * time.Minute)
-	w.playEach(func(w *world) { w.healthy(2 * time.Minute) }, []step{
-		{"FencedReplica", (*world).fencedReplica, inAll},
-		{"FencedPrimary", (*world).fencedPrimary, always},
-		{"ReinitOfPrimaryIsRefused", (*world).reinitOfPrimaryIsRefused, inAll},
-		{"DivergedReplica", (*world).divergedReplica, always},
-		{"BrokenReplication", (*world).brokenReplication, inAll},
-		{"WhatIf", (*world).whatIf, inAll},
-		{"BlockedFailover", (*world).blockedFailover, always},
+	newStory(t, "user", applies(quorumSpec)).play([]step{
+		{"FencedReplica", (*world).fencedReplica, inAll, three},
+		{"FencedPrimary", (*world).fencedPrimary, always, three},
+		{"ReinitOfPrimaryIsRefused", (*world).reinitOfPrimaryIsRefused, inAll, three},
+		{"DivergedReplica", (*world).divergedReplica, always, three},
+		{"BrokenReplication", (*world).brokenReplication, inAll, three},
+		{"WhatIf", (*world).whatIf, inAll, three},
+		{"BlockedFailover", (*world).blockedFailover, always, three},
 	})
 }
 

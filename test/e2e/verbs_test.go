@@ -29,6 +29,10 @@ type world struct {
 	t   complaining
 	ctx context.Context
 	key types.NamespacedName
+
+	// since is when this test began, and told the events that there were then.
+	since time.Time
+	told  map[types.UID]string
 }
 
 // complaining is a test that keeps what went wrong, to be said again after all else
@@ -60,24 +64,42 @@ func (c complaining) Fatal(args ...any) {
 	c.Fatalf("%s", fmt.Sprintln(args...))
 }
 
-// in returns the same world for a subtest.
+// in returns the same world for a subtest, which begins now.
 func (w *world) in(t *testing.T) *world {
-	return &world{t: complaining{t, w.t.complaints}, ctx: w.ctx, key: w.key}
+	in := &world{t: complaining{t, w.t.complaints}, ctx: w.ctx, key: w.key, since: time.Now(),
+		told: map[types.UID]string{}}
+	for _, e := range in.events() {
+		in.told[e.UID] = e.ResourceVersion
+	}
+	return in
 }
 
 // newWorld makes a namespace that goes with the test; on failure it shows what
 // was going on.
 func newWorld(t *testing.T, cluster string) *world {
 	t.Helper()
-	ns := "e2e-" + cluster
-	// Not the test's own context, which has ended when cleanups run.
-	w := &world{t: complaining{t, new([]string)}, ctx: context.Background(),
-		key: types.NamespacedName{Namespace: ns, Name: cluster}}
-	w.kubectl("delete", "namespace", ns, "--ignore-not-found", "--wait=true")
-	w.kubectl("create", "namespace", ns)
+	w := newNamespace(t, cluster)
 	t.Cleanup(func() {
 		if t.Failed() {
 			w.show()
+		}
+	})
+	return w
+}
+
+// newNamespace makes a namespace that goes with the test.
+func newNamespace(t *testing.T, cluster string) *world {
+	t.Helper()
+	ns := "e2e-" + cluster
+	// Not the test's own context, which has ended when cleanups run.
+	w := &world{t: complaining{t, new([]string)}, ctx: context.Background(),
+		key: types.NamespacedName{Namespace: ns, Name: cluster}, since: time.Now()}
+	w.kubectl("delete", "namespace", ns, "--ignore-not-found", "--wait=true")
+	w.kubectl("create", "namespace", ns)
+	t.Cleanup(func() {
+		if keep && t.Failed() {
+			t.Logf("namespace %s is left as it is", ns)
+			return
 		}
 		w.kubectl("delete", "namespace", ns, "--ignore-not-found", "--wait=false")
 	})
@@ -116,8 +138,11 @@ func (w *world) show() {
 	var text strings.Builder
 	bed.Tell(w.ctx, w.key, 40, &text)
 	w.t.Log(text.String())
-	w.t.Log(strings.Join(*w.t.complaints, "\n"))
+	w.complain()
 }
+
+// complain says again what went wrong.
+func (w *world) complain() { w.t.Log(strings.Join(*w.t.complaints, "\n")) }
 
 // apply applies the spec (YAML, indented by two) of the world's Cluster.
 func (w *world) apply(spec string) {

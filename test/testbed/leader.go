@@ -61,3 +61,23 @@ func (b *Bed) Standby(ctx context.Context) (*corev1.Pod, error) {
 	}
 	return standby, nil
 }
+
+// AwaitLeader waits until the Pod of the operator that leads is there and ready: one that was
+// killed leads until its lease has run out.
+func (b *Bed) AwaitLeader(ctx context.Context) error {
+	leads := func(ctx context.Context) (bool, error) {
+		var lease coordination.Lease
+		var pod corev1.Pod
+		err := b.Client.Get(ctx, types.NamespacedName{Namespace: OperatorNamespace, Name: "cnmsql-operator"}, &lease)
+		if err != nil || lease.Spec.HolderIdentity == nil {
+			return false, nil
+		}
+		name, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
+		err = b.Client.Get(ctx, types.NamespacedName{Namespace: OperatorNamespace, Name: name}, &pod)
+		return err == nil && observation.IsReady(&pod), nil
+	}
+	if err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, leads); err != nil {
+		return fmt.Errorf("no operator that leads is ready: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"cnmsql.co/api/v1alpha1"
+)
+
+var alone = flag.Bool("alone", false, "make a Cluster for each step of a story, as if it were played alone by its name")
+
+// need is what a step asks of the Cluster that it shares with the other steps of its story.
+type need struct {
+	// instances it must have; 0 for as many as there are. It is scaled when it has others.
+	instances int32
+	// making: there must be none. The step makes it, and the others get it.
+	making bool
+	// keeping: the step leaves the Cluster as it found it, but for its size; else nobody
+	// else gets it.
+	keeping bool
+}
+
+var (
+	nothing = need{making: true, keeping: true}
+	one     = need{instances: 1, keeping: true}
+	three   = need{instances: 3, keeping: true}
+	five    = need{instances: 5, keeping: true}
+	// The step changes what it cannot set back, or not in less time than making another takes.
+	threeForItself = need{instances: 3}
+	anyForItself   = need{}
+	// The step goes on where those before it ended (playInTurn).
+	thoseBefore = need{}
+)
+
+// story is a Cluster and the steps that are played on it, each of which can be played alone. They
+// share the Cluster as long as each leaves it healthy and as it was; who needs one that is not there
+// has it made.
+type story struct {
+	*world
+	// makes the Cluster of this story, and waits until it is well.
+	makes func(*world)
+	// isWell waits until the Cluster is as every step may expect it.
+	isWell func(*world)
+
+	used  bool // something was made in the namespace
+	there bool // a Cluster that the next step can have
+	spent time.Duration
+}
+
+// newStory begins a story with no Cluster yet: whether one is needed, and when, the steps say.
+func newStory(t *testing.T, cluster string, makes func(*world)) *story {
+	t.Helper()
+	w := newNamespace(t, cluster)
+	s := &story{world: w, makes: makes, isWell: func(w *world) { w.healthy(2 * time.Minute) }}
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.complain()
+		}
+		t.Logf("what steps need took %s in all", s.spent.Round(time.Millisecond))
+	})
+	return s
+}
+
+// applies makes a Cluster of that spec.
+func applies(spec string) func(*world) {
+	return func(w *world) {
+		w.apply(spec)
+		w.healthy(4 * time.Minute)
+	}
+}
+
+// play plays each step, whatever became of those before it. One that fails shows what was going
+// on, and nobody else gets its Cluster.
+func (s *story) play(steps []step) {
+	for _, step := range steps {
+		s.t.Run(step.name, func(t *testing.T) {
+			step.mayBeLeftOut(t)
+			w := s.in(t)
+			t.Cleanup(func() {
+				if t.Failed() {
+					w.show()
+					s.there = false
+				}
+			})
+			before := s.prepare(w, step.needs)
+			step.play(s.in(t))
+			s.getsBack(w, step.needs, before)
+		})
+	}
+}
+
+// prepare sees to what a step needs, and tells what it finds.
+func (s *story) prepare(w *world, needs need) *v1alpha1.Cluster {
+	w.t.Helper()
+	begun, how := time.Now(), "found"
+	if needs.making || *alone {
+		s.there = false
+	}
+	if !s.there {
+		s.empty(w)
+		if needs.making {
+			return nil
+		}
+		how = "made"
+		s.makes(w)
+		s.isWell(w)
+	}
+	if err := bed.AwaitLeader(w.ctx); err != nil {
+		w.t.Fatal(err)
+	}
+	c := w.cluster()
+	if n := needs.instances; n != 0 && c.Spec.Instances != n {
+		how += fmt.Sprintf(" and scaled from %d", c.Spec.Instances)
+		w.scale(n)
+		s.isWell(w)
+		c = w.cluster()
+	}
+	s.spent += time.Since(begun)
+	w.t.Logf("a Cluster of %d was %s in %s", c.Spec.Instances, how, time.Since(begun).Round(time.Millisecond))
+	return c
+}
+
+// empty takes away what other steps have left, of which nobody knows what it is worth.
+func (s *story) empty(w *world) {
+	w.t.Helper()
+	if s.used {
+		w.kubectl("delete", "namespace", w.key.Namespace, "--ignore-not-found", "--wait=true")
+		w.kubectl("create", "namespace", w.key.Namespace)
+	}
+	s.used = true
+}
+
+// getsBack holds the Cluster against what the step found: the step that leaves another is the one
+// that fails, and not the next.
+func (s *story) getsBack(w *world, needs need, before *v1alpha1.Cluster) {
+	w.t.Helper()
+	s.there = false
+	if !needs.keeping {
+		return
+	}
+	s.isWell(w)
+	if after := w.cluster(); before != nil {
+		after.Spec.Instances = before.Spec.Instances
+		if after.UID != before.UID || !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+			w.t.Errorf("the step leaves another Cluster than it found:\n%+v\nand before\n%+v", after.Spec, before.Spec)
+		}
+	}
+	s.there = true
+}
+
+// scale asks for that many instances.
+func (w *world) scale(instances int32) {
+	w.t.Helper()
+	w.kubectl("-n", w.key.Namespace, "scale", "cluster", w.key.Name, fmt.Sprintf("--replicas=%d", instances))
+}
