@@ -1,7 +1,7 @@
 // Command lint checks the house rules that no common linter knows: a function
 // fits on a screen, product code does not sleep, imports run downwards only, one file knows
-// what a durability mode means and one what a topology implies, and the tests, headings, functions
-// and numbers that documents name are there.
+// what a durability mode means and one what a topology implies, an end-to-end test says what it
+// shows, and the tests, headings, functions and numbers that documents name are there.
 //
 // Rules that the tree broke before they were made are ratcheted: baseline.txt holds how often
 // each package breaks them, and a package that breaks one more often fails. -baseline writes the
@@ -61,7 +61,7 @@ func check(root string) (complaints []string, err error) {
 			return err
 		}
 		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
 			return err
 		}
@@ -96,6 +96,9 @@ func (l *linter) check(file *ast.File) {
 			}
 		}
 	}
+	if strings.HasPrefix(l.path, storiesPackage) {
+		l.untold(file)
+	}
 	if !isTest && isProduct(l.path) {
 		ast.Inspect(file, l.sleeps)
 	}
@@ -124,6 +127,20 @@ func (l *linter) sleeps(n ast.Node) bool {
 		}
 	}
 	return true
+}
+
+// storiesPackage is where a test is a story of the whole product.
+const storiesPackage = "test/e2e/"
+
+// untold complains of a story that does not say which capability it shows.
+func (l *linter) untold(file *ast.File) {
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") &&
+			f.Name.Name != "TestMain" && f.Doc.Text() == "" {
+			l.complain(f.Pos(), "%s does not say which capability it shows: put that into a comment above it",
+				f.Name.Name)
+		}
+	}
 }
 
 // eventsPackage is the one that knows how long an event may be.

@@ -51,8 +51,20 @@ func TestComplainsOfWhatBreaksAHouseRule(t *testing.T) {
 	}
 }
 
-// holdsTo checks a file, and wants a complaint that says something; none where that is "".
+func TestComplainsOfAStoryThatDoesNotSayWhatItShows(t *testing.T) {
+	for text, says := range map[string]string{
+		"func TestX(t *testing.T) {}\n":                                "TestX does not say which capability",
+		"// TestX: x is what is shown.\nfunc TestX(t *testing.T) {}\n": "",
+		"func TestMain(m *testing.M) {}\n":                             "",
+		"func (w *world) TestX() {}\n":                                 "",
+	} {
+		holdsTo(t, "test/e2e/x_test.go", "package e2e\n\n"+text, says)
+	}
+}
+
+// holdsTo holds what is said of a tree of one file against what should be; "" for nothing.
 func holdsTo(t *testing.T, path, text, says string) {
+	t.Helper()
 	t.Chdir(t.TempDir())
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -66,7 +78,7 @@ func holdsTo(t *testing.T, path, text, says string) {
 	}
 	got := strings.Join(complaints, "\n")
 	if says == "" && got != "" || !strings.Contains(got, says) {
-		t.Errorf("complaints %q, want %q", got, says)
+		t.Errorf("of %q the complaints are %q, want %q", text, got, says)
 	}
 }
 
