@@ -7,7 +7,7 @@
 // its name.
 //
 // A test is a story of one capability, which the comment above it names. Most have
-// steps, which stand in a table with what each needs (story, need): a Cluster of so
+// steps, which stand in a table with what each needs (story, share.Need): a Cluster of so
 // many instances, healthy, with an operator that leads. The first step that needs one has it
 // made, and the steps share it: each leaves it healthy and with the spec that it found, or
 // says that nobody else gets it. A step that does neither fails itself; after one that

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"cnmsql.co/test/e2e/share"
 )
 
 // all is set by `make test-all`. Without it, only what `make test` has room for is
@@ -26,7 +28,7 @@ type step struct {
 	play func(*world)
 	// inAll: `make test` leaves it out.
 	inAll bool
-	needs need
+	needs share.Need
 }
 
 // leftOut are the names of what was not played.

@@ -11,31 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/test/e2e/share"
 )
 
 var alone = flag.Bool("alone", false, "make a Cluster for each step of a story, as if it were played alone by its name")
 
-// need is what a step asks of the Cluster that it shares with the other steps of its story.
-type need struct {
-	// instances it must have; 0 for as many as there are. It is scaled when it has others.
-	instances int32
-	// making: there must be none. The step makes it, and the others get it.
-	making bool
-	// keeping: the step leaves the Cluster as it found it, but for its size; else nobody
-	// else gets it.
-	keeping bool
-}
-
 var (
-	nothing = need{making: true, keeping: true}
-	one     = need{instances: 1, keeping: true}
-	three   = need{instances: 3, keeping: true}
-	five    = need{instances: 5, keeping: true}
+	nothing = share.Need{Making: true, Keeping: true}
+	one     = share.Need{Instances: 1, Keeping: true}
+	three   = share.Need{Instances: 3, Keeping: true}
+	five    = share.Need{Instances: 5, Keeping: true}
 	// The step changes what it cannot set back, or not in less time than making another takes.
-	threeForItself = need{instances: 3}
-	anyForItself   = need{}
+	threeForItself = share.Need{Instances: 3}
+	anyForItself   = share.Need{}
 	// The step goes on where those before it ended (playInTurn).
-	thoseBefore = need{}
+	thoseBefore = share.Need{}
 )
 
 // story is a Cluster and the steps that are played on it, each of which can be played alone. They
@@ -48,16 +38,16 @@ type story struct {
 	// isWell waits until the Cluster is as every step may expect it.
 	isWell func(*world)
 
-	used  bool // something was made in the namespace
-	there bool // a Cluster that the next step can have
-	spent time.Duration
+	share.Shared
+	spent time.Duration // on what steps need
 }
 
 // newStory begins a story with no Cluster yet: whether one is needed, and when, the steps say.
 func newStory(t *testing.T, cluster string, makes func(*world)) *story {
 	t.Helper()
 	w := newNamespace(t, cluster)
-	s := &story{world: w, makes: makes, isWell: func(w *world) { w.healthy(2 * time.Minute) }}
+	s := &story{world: w, makes: makes, isWell: func(w *world) { w.healthy(2 * time.Minute) },
+		Shared: share.Shared{Alone: *alone}}
 	t.Cleanup(func() {
 		if t.Failed() {
 			w.complain()
@@ -85,7 +75,7 @@ func (s *story) play(steps []step) {
 			t.Cleanup(func() {
 				if t.Failed() {
 					w.show()
-					s.there = false
+					s.Failed()
 				}
 			})
 			before := s.prepare(w, step.needs)
@@ -96,17 +86,18 @@ func (s *story) play(steps []step) {
 }
 
 // prepare sees to what a step needs, and tells what it finds.
-func (s *story) prepare(w *world, needs need) *v1alpha1.Cluster {
+func (s *story) prepare(w *world, needs share.Need) *v1alpha1.Cluster {
 	w.t.Helper()
 	begun, how := time.Now(), "found"
-	if needs.making || *alone {
-		s.there = false
+	empty, made := s.Before(needs)
+	if empty {
+		w.kubectl("delete", "namespace", w.key.Namespace, "--ignore-not-found", "--wait=true")
+		w.kubectl("create", "namespace", w.key.Namespace)
 	}
-	if !s.there {
-		s.empty(w)
-		if needs.making {
-			return nil
-		}
+	if needs.Making {
+		return nil
+	}
+	if made {
 		how = "made"
 		s.makes(w)
 		s.isWell(w)
@@ -115,7 +106,7 @@ func (s *story) prepare(w *world, needs need) *v1alpha1.Cluster {
 		w.t.Fatal(err)
 	}
 	c := w.cluster()
-	if n := needs.instances; n != 0 && c.Spec.Instances != n {
+	if n := needs.Instances; n != 0 && c.Spec.Instances != n {
 		how += fmt.Sprintf(" and scaled from %d", c.Spec.Instances)
 		w.scale(n)
 		s.isWell(w)
@@ -126,22 +117,11 @@ func (s *story) prepare(w *world, needs need) *v1alpha1.Cluster {
 	return c
 }
 
-// empty takes away what other steps have left, of which nobody knows what it is worth.
-func (s *story) empty(w *world) {
-	w.t.Helper()
-	if s.used {
-		w.kubectl("delete", "namespace", w.key.Namespace, "--ignore-not-found", "--wait=true")
-		w.kubectl("create", "namespace", w.key.Namespace)
-	}
-	s.used = true
-}
-
 // getsBack holds the Cluster against what the step found: the step that leaves another is the one
 // that fails, and not the next.
-func (s *story) getsBack(w *world, needs need, before *v1alpha1.Cluster) {
+func (s *story) getsBack(w *world, needs share.Need, before *v1alpha1.Cluster) {
 	w.t.Helper()
-	s.there = false
-	if !needs.keeping {
+	if !needs.Keeping {
 		return
 	}
 	s.isWell(w)
@@ -151,7 +131,7 @@ func (s *story) getsBack(w *world, needs need, before *v1alpha1.Cluster) {
 			w.t.Errorf("the step leaves another Cluster than it found:\n%+v\nand before\n%+v", after.Spec, before.Spec)
 		}
 	}
-	s.there = true
+	s.GivenBack(needs)
 }
 
 // scale asks for that many instances.
