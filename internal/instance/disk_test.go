@@ -28,7 +28,9 @@ func TestAStalledDiskHoldsUpOnlyTheChangeThatNeedsIt(t *testing.T) {
 	dir := t.TempDir()
 	m, err := lockVolume(context.Background(), dir)
 	must(t, err)
-	goOn := stall(t, filepath.Join(dir, "state.json.new"))
+	spare := filepath.Join(dir, "state.json.new")
+	must(t, os.Remove(spare))
+	goOn := stall(t, spare)
 	changed := make(chan struct{})
 	go func() {
 		defer close(changed)

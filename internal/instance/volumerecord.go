@@ -163,7 +163,11 @@ func inheritVolume(dir string, lock int) (*recordFile, error) {
 
 func (m *recordFile) file() string { return filepath.Join(m.dir, "state.json") }
 
+// load reads what is remembered, and has room on the volume kept for the next change: mysqld, which may
+// fill it, is started later.
 func (m *recordFile) load() error {
+	// A volume that has no room now may have some at the next change, which says so if not.
+	_ = spared{m.file()}.keepRoom()
 	text, err := os.ReadFile(m.file())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -201,7 +205,7 @@ func (m *recordFile) change(f func(*volumeRecord)) error {
 	if err != nil {
 		return err
 	}
-	if err := writeDurably(m.file(), append(text, '\n')); err != nil {
+	if err := (spared{m.file()}).write(append(text, '\n')); err != nil {
 		return fmt.Errorf("keeping what the manager must remember: %w", err)
 	}
 	m.mu.Lock()
@@ -246,11 +250,7 @@ func writeDurably(file string, text []byte) error {
 	if err := os.Rename(file+".new", file); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(file))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return syncDir(file)
 }
 
 // dataState tells what the volume holds. Files that nobody remembers having made

@@ -1,0 +1,102 @@
+package instance
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
+)
+
+// mountSmall puts a file system of its own, of a given size, at a directory.
+func mountSmall(t *testing.T, dir, size string) {
+	t.Helper()
+	must(t, os.MkdirAll(dir, 0o755))
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0777,size="+size); err != nil {
+		t.Skipf("root may mount a small volume, and only then can it be full: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+}
+
+// fillUp takes all that is left on a volume.
+func fillUp(t *testing.T, dir string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(dir, "filler"))
+	must(t, err)
+	defer func() { _ = f.Close() }()
+	for chunk := make([]byte, 1<<20); len(chunk) > 0; {
+		if _, err = f.Write(chunk); errors.Is(err, syscall.ENOSPC) {
+			chunk = chunk[:len(chunk)/2]
+			continue
+		}
+		must(t, err)
+	}
+	var fs unix.Statfs_t
+	must(t, unix.Statfs(dir, &fs))
+	if fs.Bavail != 0 {
+		t.Fatalf("%d blocks are left", fs.Bavail)
+	}
+}
+
+// mysqld waits for space within a commit, for ever, and goes on answering what needs none. A
+// successor can be promoted on the promise of this primary only, which must need no space either.
+func TestAPrimaryWhoseVolumeIsFullObeysADemotion(t *testing.T) {
+	w := newWorld(t, nil)
+	volume := filepath.Join(w.dir, "db-1", "volume")
+	mountSmall(t, volume, "600m")
+	one := w.start(1)
+	w.bootstrap(one)
+	db := w.app(one)
+	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	fillUp(t, volume)
+	awaitHungCommit(t, db)
+	if r := one.report(); r.State != core.Running || r.WritableEpoch != w.epoch() || r.Server == nil {
+		t.Errorf("with a commit that hangs it says %+v", r)
+	}
+	next := w.epoch() + 1
+	r := w.order(one, control.VerbDemote, control.Order{Epoch: next})
+	if r.NoWritesBelow != next || r.WritableEpoch != 0 {
+		t.Errorf("ordered to take no more writes: %+v", r)
+	}
+	again := &recordFile{dir: one.opt.Dirs.Meta}
+	must(t, again.load())
+	if again.now.NoWritesBelow != next || again.now.Stage != stagePopulated {
+		t.Errorf("the next manager will remember %+v", again.now)
+	}
+}
+
+// awaitHungCommit writes until a commit does not come back.
+func awaitHungCommit(t *testing.T, db *sql.DB) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	written := make(chan error)
+	go func() {
+		defer close(written)
+		for ctx.Err() == nil {
+			_, err := db.ExecContext(ctx, "INSERT INTO t (v) VALUES (1)")
+			select {
+			case written <- err:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	for end := time.After(patience); ; {
+		select {
+		case err := <-written:
+			must(t, err)
+		case <-time.After(5 * time.Second):
+			return
+		case <-end:
+			t.Fatal("mysqld goes on writing to a full volume")
+		}
+	}
+}
