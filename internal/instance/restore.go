@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
@@ -27,7 +26,7 @@ const (
 	restoreAgain = 30 * time.Second
 	// restoreFullAgain is when one is that had filled its volume, if nobody changes the Cluster.
 	restoreFullAgain = 5 * time.Minute
-	// takeOverLimit bounds what is done with restored data before they are the cluster's.
+	// takeOverLimit bounds the statements by which restored data become the cluster's.
 	takeOverLimit = 10 * time.Minute
 )
 
@@ -210,36 +209,21 @@ func (r *restorer) ownData(ctx context.Context, c *v1alpha1.Cluster, from *resto
 		return err
 	}
 	r.finishesRestore()
-	ctx, cancel := context.WithTimeout(ctx, takeOverLimit)
-	defer cancel()
-	if err := r.root().TakeOver(ctx, first); err != nil {
+	if err := r.takeOver(ctx, first); err != nil {
 		return err
 	}
 	return r.endCleanly(ctx)
 }
 
-// endCleanly has mysqld write all to its files and end. The redo log of a snapshot may hold
-// what only the first recovery of it forgives (a key of the donor's, of a table that is gone
-// by now): a crash soon after would find it again, and mysqld would not start any more. Then all
-// that it has written is brought to disk. It is started as at any other time once the data count.
-func (r *restorer) endCleanly(ctx context.Context) error {
-	proc := r.by.server()
-	if err := r.root().FlushAtShutdown(ctx); err != nil {
-		return err
+// takeOver makes the data this cluster's own, and has mysqld leave nothing in the redo log when it
+// ends.
+func (r *restorer) takeOver(ctx context.Context, first mysql.First) error {
+	ctx, cancel := context.WithTimeout(ctx, takeOverLimit)
+	defer cancel()
+	if err := r.root().TakeOver(ctx, first); err != nil {
+		return fmt.Errorf("making the restored data this cluster's own: %w", err)
 	}
-	r.by.noteStopRequested(proc)
-	r.by.resetConnections()
-	r.root().Reset() // mysqld waits two seconds for sessions to end
-	proc.signal(syscall.SIGTERM)
-	select {
-	case <-proc.done:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if !proc.exit.Success() {
-		return proc.diagnose(core.InstanceRestoreFailed, "mysqld did not end cleanly on the restored data")
-	}
-	return r.record().syncVolume()
+	return r.root().FlushAtShutdown(ctx)
 }
 
 // replay has the server apply what the archive has up to the target.
