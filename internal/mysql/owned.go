@@ -146,6 +146,22 @@ var BoundParameters = []BoundParameter{
 		"an acknowledged write must survive a crash"},
 }
 
+// FixedParameter is a parameter that mysqld wrote into the data when it made them. It starts on
+// them with this value only.
+type FixedParameter struct {
+	Name string
+	// Default is the server's value where nobody set one, in lower case.
+	Default string
+}
+
+// FixedParameters keep the value that they had when the cluster was made; the validating policy sees
+// to it.
+var FixedParameters = []FixedParameter{
+	{"lower_case_table_names", "0"},
+	{"innodb_page_size", "16384"},
+	{"innodb_data_file_path", "ibdata1:12m:autoextend"},
+}
+
 // ParameterName is the form of a parameter's name, as a regular expression. What has
 // another would be more than a name in an option file.
 const ParameterName = "^[A-Za-z][A-Za-z0-9_.-]*$"

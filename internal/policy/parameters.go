@@ -16,27 +16,15 @@ const ParametersName = "cnmsql-cluster-parameters"
 // Parameters refuses parameters of the table, in every spelling that mysqld
 // takes, by name and with the reason. Parameters that are not touched are not
 // judged: a longer table must not keep an older Cluster from being changed
-// otherwise, or from being deleted.
+// otherwise, or from being deleted. Those that are in the data of an established Cluster stay as
+// they are, which holds for their removal, too.
 func Parameters(table []mysql.OwnedParameter) *admissionv1.ValidatingAdmissionPolicy {
 	p := newPolicy(ParametersName, "clusters", admissionv1.Create, admissionv1.Update)
 	p.Spec.MatchConditions = []admissionv1.MatchCondition{{
-		Name: "parameters-set-or-changed",
-		Expression: "has(object.spec.mysql) && has(object.spec.mysql.parameters) && (oldObject == null || " +
-			"!has(oldObject.spec.mysql) || !has(oldObject.spec.mysql.parameters) || object.spec.mysql.parameters != oldObject.spec.mysql.parameters)",
+		Name:       "parameters-set-or-changed",
+		Expression: parametersOf("object") + " !=\n" + parametersOf("oldObject"),
 	}}
-	p.Spec.Variables = []admissionv1.Variable{
-		{Name: "parameters", Expression: "object.spec.mysql.parameters"},
-		{Name: "misspelt", Expression: fmt.Sprintf("variables.parameters.filter(k, !k.matches('%s'))",
-			mysql.ParameterName)},
-		{Name: "broken",
-			Expression: `variables.parameters.filter(k, variables.parameters[k].matches('[\\r\\n\\x00]'))`},
-		{Name: "owned", Expression: fmt.Sprintf("variables.parameters.filter(k, %s.matches('%s'))",
-			normalised, pattern(table...))},
-		{Name: "bounds", Expression: bounds(mysql.BoundParameters)},
-		{Name: "exceeding", Expression: "variables.parameters.filter(k, variables.bounds.exists(b, " + normalised +
-			".matches(b[0]) && !variables.parameters[k].lowerAscii().matches(b[1])))"},
-		{Name: "reasons", Expression: reasons(table)},
-	}
+	p.Spec.Variables = parameterVariables(table)
 	p.Spec.Validations = []admissionv1.Validation{
 		{
 			Message:    "spec.mysql.parameters holds what is not the name of a parameter",
@@ -63,8 +51,60 @@ func Parameters(table []mysql.OwnedParameter) *admissionv1.ValidatingAdmissionPo
 			MessageExpression: "'spec.mysql.parameters: ' + variables.exceeding.map(k, k + ' ' + " +
 				"variables.bounds.filter(b, " + normalised + ".matches(b[0]))[0][2]).join('; ')",
 		},
+		{
+			Message: "spec.mysql.parameters: what shapes the data directory cannot be changed once the data are " +
+				"made; set it back, or make a new Cluster with it",
+			Expression: "variables.moved.size() == 0",
+			MessageExpression: "'spec.mysql.parameters: ' + variables.moved.map(f, f[1] + ' shapes the data " +
+				"directory and stays \"' + " + valuesOf("former") + "[0] + '\"').join('; ') + ': no mysqld would " +
+				"start on the data with another value; set it back, or make a new Cluster with the other value and " +
+				"load a logical dump into it'",
+		},
 	}
 	return p
+}
+
+// parameterVariables are what is found of each kind that is refused.
+func parameterVariables(table []mysql.OwnedParameter) []admissionv1.Variable {
+	return []admissionv1.Variable{
+		{Name: "parameters", Expression: parametersOf("object")},
+		{Name: "former", Expression: parametersOf("oldObject")},
+		{Name: "misspelt", Expression: fmt.Sprintf("variables.parameters.filter(k, !k.matches('%s'))",
+			mysql.ParameterName)},
+		{Name: "broken",
+			Expression: `variables.parameters.filter(k, variables.parameters[k].matches('[\\r\\n\\x00]'))`},
+		{Name: "owned", Expression: fmt.Sprintf("variables.parameters.filter(k, %s.matches('%s'))",
+			normalised, pattern(table...))},
+		{Name: "bounds", Expression: bounds(mysql.BoundParameters)},
+		{Name: "exceeding", Expression: "variables.parameters.filter(k, variables.bounds.exists(b, " + normalised +
+			".matches(b[0]) && !variables.parameters[k].lowerAscii().matches(b[1])))"},
+		{Name: "fixed", Expression: fixed(mysql.FixedParameters)},
+		{Name: "moved", Expression: "oldObject != null && has(oldObject.status) && " +
+			"has(oldObject.status.establishedAt) ? variables.fixed.filter(f, " + valuesOf("parameters") + " !=\n" +
+			valuesOf("former") + ") : []"},
+		{Name: "reasons", Expression: reasons(table)},
+	}
+}
+
+// parametersOf are those of an object, which may be null.
+func parametersOf(object string) string {
+	return fmt.Sprintf("(%[1]s != null && has(%[1]s.spec.mysql) && has(%[1]s.spec.mysql.parameters) ? "+
+		"%[1]s.spec.mysql.parameters : {})", object)
+}
+
+// fixed are a pattern of a name, the name, and the value where it is not set.
+func fixed(table []mysql.FixedParameter) string {
+	rows := make([]string, len(table))
+	for i, f := range table {
+		rows[i] = fmt.Sprintf("['%s', '%s', '%s']", pattern(mysql.OwnedParameter{Name: f.Name}), f.Name, f.Default)
+	}
+	return "[" + strings.Join(rows, ",\n") + "]"
+}
+
+// valuesOf are those that a variable's parameters give the fixed parameter f, in any spelling.
+func valuesOf(variable string) string {
+	return fmt.Sprintf("(variables.%[1]s.exists(k, %[2]s.matches(f[0])) ? variables.%[1]s.filter(k, "+
+		"%[2]s.matches(f[0])).map(k, variables.%[1]s[k].trim().lowerAscii()) : [f[2]])", variable, normalised)
 }
 
 // bounds are a pattern of a name, one of its values, and what to say of another.

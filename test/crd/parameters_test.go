@@ -69,3 +69,42 @@ func TestAChangeIsJudged(t *testing.T) {
 	judge(t, c.Patch(ctx, u.DeepCopy(), patch), "server_id is not yours to set (it must differ between all "+
 		"instances); remove it")
 }
+
+// mysqld starts on data with the value only with which it made them. Until there are data, a mistake
+// can be corrected.
+func TestWhatShapesTheDataDirectoryStaysOnceThereAreData(t *testing.T) {
+	c := api(t)
+	ctx := context.Background()
+	u := cluster(t, "shaped", `{mysql: {parameters: {lower_case_table_names: "1"}}}`)
+	if err := c.Create(ctx, u); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Delete(ctx, u) })
+	patch := func(parameters string) error {
+		return c.Patch(ctx, u.DeepCopy(), client.RawPatch("application/merge-patch+json",
+			[]byte(`{"spec":{"mysql":{"parameters":`+parameters+`}}}`)), client.DryRunAll)
+	}
+	judge(t, patch(`{"lower_case_table_names":"0"}`), "")
+	judge(t, patch(`{"innodb-page-size":"8k"}`), "")
+	established := client.RawPatch("application/merge-patch+json",
+		[]byte(`{"status":{"establishedAt":"2026-11-26T22:00:00.000000Z"}}`))
+	if err := c.Status().Patch(ctx, u.DeepCopy(), established); err != nil {
+		t.Fatal(err)
+	}
+	for parameters, refused := range map[string]string{
+		`{"lower_case_table_names":"2"}`: `lower_case_table_names shapes the data directory and stays "1"`,
+		`{"lower_case_table_names":null}`: `lower_case_table_names shapes the data directory and stays "1": no ` +
+			`mysqld would start on the data with another value; set it back, or make a new Cluster`,
+		`null`:                      `lower_case_table_names shapes the data directory and stays "1"`,
+		`{"Innodb_Page-Size":"4k"}`: `innodb_page_size shapes the data directory and stays "16384"`,
+		`{"innodb_data_file_path":"ibdata1:24M"}`: `innodb_data_file_path shapes the data directory and stays ` +
+			`"ibdata1:12m:autoextend"`,
+		// Another spelling of the same, and of what is so anyway.
+		`{"lower_case_table_names":null,"Lower-Case-Table-Names":"1 "}`: "",
+		`{"innodb_page_size":"16384"}`:                                  "",
+		`{"innodb_data_file_path":"ibdata1:12M:autoextend"}`:            "",
+		`{"max_connections":"500","character_set_server":"latin1"}`:     "",
+	} {
+		t.Run(parameters, func(t *testing.T) { judge(t, patch(parameters), refused) })
+	}
+}
