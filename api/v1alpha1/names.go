@@ -72,8 +72,10 @@ const (
 	AnnotationDemote = "cnmsql.cnmsql.co/demote"
 	// AnnotationFencing on an instance's Pod takes it out of service.
 	AnnotationFencing = "cnmsql.cnmsql.co/fencing"
-	// AnnotationReinit on a Cluster names the instances, separated by commas,
-	// of which the data is to be recreated.
+	// AnnotationReinit on a Cluster names the instances, separated by commas, of which the
+	// data is to be recreated: "<instance>", which the operator binds to the present epoch and
+	// volume, or "<instance>@<epoch>/<UID of the volume claim>", with "/diverged" behind it when
+	// the user was told that the instance holds what the others lack.
 	AnnotationReinit = "cnmsql.cnmsql.co/reinit"
 	// AnnotationForceQuorum on a Cluster is a human's word to make a group that
 	// lost its quorum go on with those who are left: "true", or a time and the view of

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -143,8 +144,8 @@ type Cluster struct {
 	// of the one with whose volumes a human wants to go on.
 	FormerVolumes []FormerVolume
 	AdoptFrom     string
-	// Reinit are the instances of which a human wants the data recreated.
-	Reinit []string
+	// Reinit are a human's requests to recreate data, one an instance.
+	Reinit []ReinitRequest
 
 	// Group is the wish for a group; nil in a topology without one.
 	Group *Group
@@ -181,6 +182,47 @@ type FailoverPolicy struct {
 	// exchanged for a preferred one.
 	StabilityWindow time.Duration
 }
+
+// ReinitRequest is a human's request to recreate the data of an instance. It counts in the epoch and
+// for the volume claim that it was made for, and for no other: what is thrown away is what the human
+// knew of.
+type ReinitRequest struct {
+	Instance string
+	// Epoch is -1 when what was written cannot be read.
+	Epoch int64
+	// Volume is the UID of the claim; "" while the request is bound to nothing.
+	Volume string
+	// Diverged tells whether the human was told that the instance holds what the others lack.
+	Diverged bool
+}
+
+// ReinitNames are the instances of requests.
+func ReinitNames(all []ReinitRequest) []string {
+	var out []string
+	for _, r := range all {
+		out = append(out, r.Instance)
+	}
+	return out
+}
+
+// WithoutReinit are the requests for other instances.
+func WithoutReinit(all []ReinitRequest, instance string) []ReinitRequest {
+	return slices.DeleteFunc(slices.Clone(all), func(r ReinitRequest) bool { return r.Instance == instance })
+}
+
+// BoundReinit are the requests with one that is bound in the place of that for the same instance.
+func BoundReinit(all []ReinitRequest, bound ReinitRequest) []ReinitRequest {
+	all = slices.Clone(all)
+	for i := range all {
+		if all[i].Instance == bound.Instance {
+			all[i] = bound
+		}
+	}
+	return all
+}
+
+// IsBound reports whether the request is for one epoch and one volume.
+func (r ReinitRequest) IsBound() bool { return r.Volume != "" }
 
 // Override is a human's decision to promote an instance although acknowledged
 // writes may be lost, given about one epoch.

@@ -180,6 +180,9 @@ type ReinitInstance struct {
 	Owned    Owned
 }
 
+// BindReinit writes down in which epoch and for which volume a human's request is first seen.
+type BindReinit struct{ Request ReinitRequest }
+
 // ClearReinit removes an instance from a human's request to recreate its data.
 type ClearReinit struct{ Instance string }
 
@@ -233,6 +236,7 @@ func (SetAcks) effect()        {}
 func (SeizeLease) effect()     {}
 func (ResetLease) effect()     {}
 func (ReinitInstance) effect() {}
+func (BindReinit) effect()     {}
 func (ClearReinit) effect()    {}
 func (ClearOverride) effect()  {}
 
@@ -270,8 +274,11 @@ func (e AdoptTransactions) String() string {
 func (e SeizeLease) String() string     { return fmt.Sprintf("seize the lease for epoch %d", e.Epoch) }
 func (e ResetLease) String() string     { return fmt.Sprintf("set the lease back to epoch %d", e.Epoch) }
 func (e ReinitInstance) String() string { return "delete pod and volume of " + e.Instance }
-func (e ClearReinit) String() string    { return "clear the request to recreate " + e.Instance }
-func (ClearOverride) String() string    { return "clear the accepted loss" }
+func (e BindReinit) String() string {
+	return fmt.Sprintf("bind the request to recreate %s to epoch %d and its volume", e.Request.Instance, e.Request.Epoch)
+}
+func (e ClearReinit) String() string { return "clear the request to recreate " + e.Instance }
+func (ClearOverride) String() string { return "clear the accepted loss" }
 func (e RestartInPlace) String() string {
 	return fmt.Sprintf("restart mysqld of %s in place at epoch %d", e.Instance, e.Epoch)
 }

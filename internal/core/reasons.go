@@ -187,6 +187,8 @@ const (
 	RefusalLag                  Reason = "ReplicationLagTooLarge"
 	RefusalTooSoon              Reason = "TooSoonAfterLastFailover"
 	RefusalReinitPrimary        Reason = "ReinitOfPrimaryRefused"
+	RefusalReinitOutdated       Reason = "ReinitOutdated"
+	RefusalReinitUnbound        Reason = "ReinitNotBound"
 	RefusalOverride             Reason = "OverrideRefused"
 	RefusalDataWithoutStatus    Reason = "DataWithoutStatus"
 	// RefusalStatusRegressed says that instances have seen a later status than the present one.

@@ -1,6 +1,7 @@
 package observation
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,16 +29,58 @@ func Durability(spec *v1alpha1.ClusterSpec) core.Durability {
 	return d
 }
 
-// ReinitWish returns the instances that a human wants recreated, each once, in the order of the
-// annotation; nil when there is no wish.
-func ReinitWish(c *v1alpha1.Cluster) []string {
-	var names []string
-	for name := range strings.SplitSeq(c.Annotations[v1alpha1.AnnotationReinit], ",") {
-		if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
+// ReinitWish returns a human's requests to recreate data, one an instance, in the order of the
+// annotation; nil when there are none.
+func ReinitWish(c *v1alpha1.Cluster) []core.ReinitRequest {
+	var all []core.ReinitRequest
+	for text := range strings.SplitSeq(c.Annotations[v1alpha1.AnnotationReinit], ",") {
+		if r := reinitRequest(strings.TrimSpace(text)); r.Instance != "" &&
+			!slices.Contains(core.ReinitNames(all), r.Instance) {
+			all = append(all, r)
 		}
 	}
-	return names
+	return all
+}
+
+// divergedMark ends a request whose human was told that the instance holds what the others lack.
+const divergedMark = "diverged"
+
+// reinitRequest reads "instance", or "instance@epoch/volume", with "/diverged" behind it. One that is
+// bound to what cannot be read is of the epoch -1, which is no epoch.
+func reinitRequest(text string) core.ReinitRequest {
+	name, to, isBound := strings.Cut(text, "@")
+	r := core.ReinitRequest{Instance: name}
+	if !isBound {
+		return r
+	}
+	parts := strings.Split(to, "/")
+	epoch, err := strconv.ParseInt(parts[0], 10, 64)
+	marked := len(parts) == 3 && parts[2] == divergedMark
+	if err != nil || len(parts) < 2 || parts[1] == "" || len(parts) > 2 && !marked {
+		r.Epoch = -1
+		return r
+	}
+	r.Epoch, r.Volume, r.Diverged = epoch, parts[1], marked
+	return r
+}
+
+// ReinitText is the value of the annotation for requests.
+func ReinitText(all []core.ReinitRequest) string {
+	var out []string
+	for _, r := range all {
+		text := r.Instance
+		switch {
+		case r.IsBound():
+			text = fmt.Sprintf("%s@%d/%s", r.Instance, r.Epoch, r.Volume)
+		case r.Epoch < 0:
+			text += "@"
+		}
+		if r.Diverged {
+			text += "/" + divergedMark
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, ",")
 }
 
 // OverrideWish reads a human's "instance@epoch"; nil when there is no wish. An epoch that cannot

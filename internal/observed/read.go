@@ -45,6 +45,9 @@ func (r *reader) line(line string) error {
 	case "aside":
 		c.Asides = append(c.Asides, core.Problem{})
 		return r.set(&c.Asides[len(c.Asides)-1], parts)
+	case "reinit":
+		c.Reinit = append(c.Reinit, core.ReinitRequest{})
+		return r.set(&c.Reinit[len(c.Reinit)-1], parts)
 	case "blocked":
 		c.Status.Blocked = &core.Notice{}
 		return r.set(c.Status.Blocked, parts)

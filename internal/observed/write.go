@@ -25,6 +25,9 @@ func Write(o *core.Observation) string {
 	if c.Status.Blocked != nil {
 		w.line("blocked", c.Status.Blocked)
 	}
+	for i := range c.Reinit {
+		w.line("reinit", &c.Reinit[i])
+	}
 	for i := range c.Asides {
 		w.line("aside", &c.Asides[i])
 	}
@@ -140,7 +143,7 @@ func hasLine(t reflect.Type) bool {
 	switch t {
 	case reflect.TypeFor[core.Status](), reflect.TypeFor[*core.Promotion](), reflect.TypeFor[*core.Operation](),
 		reflect.TypeFor[*core.Notice](), reflect.TypeFor[[]core.Notice](),
-		reflect.TypeFor[[]core.PastOperation](), reflect.TypeFor[[]core.Problem](),
+		reflect.TypeFor[[]core.PastOperation](), reflect.TypeFor[[]core.Problem](), reflect.TypeFor[[]core.ReinitRequest](),
 		reflect.TypeFor[[]core.Fact[core.Report]]():
 		return true
 	}

@@ -139,6 +139,8 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 		return a.resetLease(ctx, c, e)
 	case core.ReinitInstance:
 		return a.reinit(ctx, c, e)
+	case core.BindReinit:
+		return a.bindReinit(ctx, c, e.Request)
 	case core.ClearReinit:
 		return a.clearReinit(ctx, c, e.Instance)
 	case core.ClearForceQuorum:

@@ -3,24 +3,29 @@ package operator
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/observation"
 )
 
 // clearReinit takes one instance out of the wish, and leaves the others.
 func (a *actor) clearReinit(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
-	left := slices.DeleteFunc(observation.ReinitWish(c), func(name string) bool { return name == instance })
+	left := core.WithoutReinit(observation.ReinitWish(c), instance)
 	var value any
 	if len(left) > 0 {
-		value = strings.Join(left, ",")
+		value = observation.ReinitText(left)
 	}
 	return a.annotate(ctx, c, v1alpha1.AnnotationReinit, value)
+}
+
+// bindReinit writes down for which epoch and volume a wish is, and leaves the others as they are.
+func (a *actor) bindReinit(ctx context.Context, c *v1alpha1.Cluster, bound core.ReinitRequest) error {
+	return a.annotate(ctx, c, v1alpha1.AnnotationReinit,
+		observation.ReinitText(core.BoundReinit(observation.ReinitWish(c), bound)))
 }
 
 // annotate sets an annotation of the Cluster, nil removes it, on the condition

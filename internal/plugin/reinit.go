@@ -55,15 +55,54 @@ func (r *reinit) reinit(ctx context.Context, instances []string, timeout time.Du
 	if err != nil {
 		return err
 	}
-	if err := r.warn(ctx, c, names); err != nil {
+	claims := r.claims(ctx, names) // of what is shown
+	told, err := r.warn(ctx, c, names)
+	if err != nil {
 		return err
 	}
-	before, claims := r.toldSoFar(ctx, c), r.claims(ctx, names)
-	if c, err = r.write(ctx, names); err != nil {
+	before := r.toldSoFar(ctx, c)
+	if c, err = r.write(ctx, names, shown{c, claims, told}); err != nil {
 		return err
 	}
 	r.say("Asked for the data of %s to be recreated; waiting until the operator begins.", strings.Join(names, ", "))
 	return r.await(ctx, c, names, signs{before, claims}, timeout)
+}
+
+// shown is what there was when the human was asked, and of whom it was said that they alone hold something.
+type shown struct {
+	cluster *v1alpha1.Cluster
+	claims  map[string]types.UID
+	errant  []string
+}
+
+// isOutdated tells what has changed since; "" when nothing has.
+func (r *reinit) isOutdated(ctx context.Context, s *shown, now *v1alpha1.Cluster, names []string) string {
+	if was, is := holderOf(&s.cluster.Status), holderOf(&now.Status); was != is {
+		return fmt.Sprintf("the primary is %s by now, after %s", orElse(is, "nobody"), orElse(was, "nobody"))
+	}
+	if was, is := s.cluster.Status.PrimaryEpoch, now.Status.PrimaryEpoch; was != is {
+		return fmt.Sprintf("it is epoch %d by now, after %d", is, was)
+	}
+	for _, name := range names {
+		if r.isThrownAway(ctx, name, s.claims) {
+			return name + " has another volume by now"
+		}
+		if slices.Contains(now.Status.DivergedInstances, name) &&
+			!slices.Contains(s.cluster.Status.DivergedInstances, name) && !slices.Contains(s.errant, name) {
+			return name + " has diverged meanwhile: it holds transactions that the primary does not have"
+		}
+	}
+	return ""
+}
+
+// request is bound to what was shown. Where the claim could not be read, the operator binds it.
+func (s *shown) request(name string) core.ReinitRequest {
+	claim, known := s.claims[name]
+	if !known || claim == "" {
+		return core.ReinitRequest{Instance: name}
+	}
+	return core.ReinitRequest{Instance: name, Epoch: s.cluster.Status.PrimaryEpoch, Volume: string(claim),
+		Diverged: slices.Contains(s.errant, name) || slices.Contains(s.cluster.Status.DivergedInstances, name)}
 }
 
 // signs are what there was before, by which it is told what became of a request.
@@ -114,10 +153,10 @@ func (r *reinit) mayBe(c *v1alpha1.Cluster, instances []string) ([]string, error
 	return names, nil
 }
 
-// warn tells what is thrown away, and asks back.
-func (r *reinit) warn(ctx context.Context, c *v1alpha1.Cluster, names []string) error {
+// warn tells what is thrown away, and asks back. It returns of whom it said that they alone hold something.
+func (r *reinit) warn(ctx context.Context, c *v1alpha1.Cluster, names []string) (errant []string, err error) {
 	if r.yes {
-		return nil
+		return nil, nil
 	}
 	holder := holderOf(&c.Status)
 	said := r.ask.all(ctx, names)
@@ -126,13 +165,18 @@ func (r *reinit) warn(ctx context.Context, c *v1alpha1.Cluster, names []string) 
 	for _, name := range names {
 		r.say("ALL DATA OF %s IS DELETED (its Pod and PersistentVolumeClaim), and copied again from another instance.",
 			name)
-		r.say("  %s", whatOnlyItHas(c, name, said[name], holder, primary))
+		text, alone := whatOnlyItHas(c, name, said[name], holder, primary)
+		r.say("  %s", text)
+		if alone {
+			errant = append(errant, name)
+		}
 	}
-	return r.confirm("yes", "Go on? Type yes:")
+	return errant, r.confirm("yes", "Go on? Type yes:")
 }
 
-// whatOnlyItHas is what is lost with the data of an instance, as far as is known.
-func whatOnlyItHas(c *v1alpha1.Cluster, name string, w word, holder string, primary word) string {
+// whatOnlyItHas is what is lost with the data of an instance, as far as is known, and whether that is
+// anything.
+func whatOnlyItHas(c *v1alpha1.Cluster, name string, w word, holder string, primary word) (string, bool) {
 	diverged := slices.Contains(c.Status.DivergedInstances, name)
 	look := fmt.Sprintf("look first: kubectl cnmsql mysql %s --instance %s -n %s", c.Name, name, c.Namespace)
 	mine, theirs := w.server(), primary.server()
@@ -141,41 +185,57 @@ func whatOnlyItHas(c *v1alpha1.Cluster, name string, w word, holder string, prim
 	compared := mine != nil && theirs != nil
 	switch {
 	case compared:
-		only = errantOf(c, &r, theirs)
+		only = aloneHeld(c, &r, theirs)
 	case mine != nil:
 		only = r.Errant
 	}
 	switch {
 	case !only.IsEmpty():
 		return fmt.Sprintf("It alone holds %s, LOST with its data: %s; %s", count(int(only.Count()), "transaction"),
-			only.Abbreviate(10), look)
+			only.Abbreviate(10), look), true
 	case diverged:
 		return fmt.Sprintf("It has diverged: it holds transactions that the primary does not have, which are lost "+
-			"with it. Which, it does not say now (%s); %s", orElse(w.Problem, "mysqld does not answer"), look)
+			"with it. Which, it does not say now (%s); %s", orElse(w.Problem, "mysqld does not answer"), look), true
 	case !compared:
 		return fmt.Sprintf("What only it holds is not known: %s",
-			orElse(w.Problem, orElse(primary.Problem, "mysqld does not answer")))
+			orElse(w.Problem, orElse(primary.Problem, "mysqld does not answer"))), false
 	default:
-		return "It holds nothing that " + holder + " does not have."
+		return "It holds nothing that " + holder + " does not have.", false
 	}
+}
+
+// aloneHeld is what an instance holds, received or applied, and the primary does not. Of one that is
+// online in the group or receives from the primary, what the primary itself commits proves nothing: it
+// was asked a moment before. Whoever is neither has no more than it says.
+func aloneHeld(c *v1alpha1.Cluster, r *core.Report, primary *core.Server) gtid.Set {
+	alone := r.Server.Holds().Subtract(primary.Holds())
+	if topologyOf(c).takesPart(c, r.Server) {
+		alone = alone.Subtract(topologyOf(c).unproven(c, primary))
+	}
+	return alone.Union(r.Errant)
 }
 
 // write adds to what others have asked for, and reads again when they do so
 // meanwhile. What it returns is the Cluster with the request: whoever follows from an
 // older one takes a request that is not there yet for one that was taken off.
-func (r *reinit) write(ctx context.Context, names []string) (*v1alpha1.Cluster, error) {
+func (r *reinit) write(ctx context.Context, names []string, was shown) (*v1alpha1.Cluster, error) {
 	for {
 		c, err := getCluster(ctx, r.client, r.key)
 		if err != nil {
 			return nil, err
 		}
+		if why := r.isOutdated(ctx, &was, c, names); why != "" {
+			return nil, fmt.Errorf("%s, so that what was shown is not what is: nothing was done. Look, and repeat it", why)
+		}
 		all := observation.ReinitWish(c)
 		for _, name := range names {
-			if !slices.Contains(all, name) {
-				all = append(all, name)
+			if request := was.request(name); slices.Contains(core.ReinitNames(all), name) {
+				all = core.BoundReinit(all, request)
+			} else {
+				all = append(all, request)
 			}
 		}
-		err = r.annotate(ctx, c, c.ResourceVersion, map[string]any{v1alpha1.AnnotationReinit: strings.Join(all, ",")})
+		err = r.annotate(ctx, c, c.ResourceVersion, map[string]any{v1alpha1.AnnotationReinit: observation.ReinitText(all)})
 		if apierrors.IsConflict(err) && pause(ctx, watchAgain) {
 			continue
 		}
@@ -196,7 +256,7 @@ func (r *reinit) await(ctx context.Context, c *v1alpha1.Cluster, names []string,
 	defer cancel()
 	left := names
 	last, err := r.follow(limited, c, progress, func(_ context.Context, now *v1alpha1.Cluster) error {
-		left = slices.DeleteFunc(observation.ReinitWish(now), func(name string) bool {
+		left = slices.DeleteFunc(core.ReinitNames(observation.ReinitWish(now)), func(name string) bool {
 			return !slices.Contains(names, name)
 		})
 		if len(left) > 0 {
@@ -229,7 +289,8 @@ func (r *reinit) outcome(ctx context.Context, c *v1alpha1.Cluster, names []strin
 	}
 	for _, name := range open {
 		e := r.newEvent(ctx, c, before.events, func(e *eventsv1.Event) bool {
-			return because(core.ReasonReinit, core.RefusalReinitPrimary, core.RefusalTargetUnknown)(e) &&
+			return because(core.ReasonReinit, core.RefusalReinitPrimary, core.RefusalTargetUnknown,
+				core.RefusalReinitOutdated, core.RefusalReinitUnbound)(e) &&
 				slices.Contains(strings.Fields(e.Note), name)
 		})
 		switch {

@@ -20,6 +20,8 @@ type topology interface {
 	// unproven are transactions by which a replica may be ahead of a primary that was
 	// asked later, though nothing is wrong.
 	unproven(c *v1alpha1.Cluster, primary *core.Server) gtid.Set
+	// takesPart reports whether a server gets now what the primary commits.
+	takesPart(c *v1alpha1.Cluster, s *core.Server) bool
 	fencing() fenceWords
 	// adviseBlocked tells what to do about what only this topology can be blocked by.
 	adviseBlocked(f *Facts, r *Report) []string

@@ -53,6 +53,10 @@ func (async) unproven(_ *v1alpha1.Cluster, primary *core.Server) gtid.Set {
 	return allOf(primary.UUID)
 }
 
+func (async) takesPart(c *v1alpha1.Cluster, s *core.Server) bool {
+	return s.Replication != nil && s.Replication.IORunning && core.IsHostOf(s.Replication.SourceHost, holderOf(&c.Status))
+}
+
 func (async) fencing() fenceWords {
 	return fenceWords{
 		pending: "fenced by somebody: its mysqld is to be stopped, its data is kept",

@@ -100,6 +100,10 @@ func (group) unproven(c *v1alpha1.Cluster, primary *core.Server) gtid.Set {
 	return out
 }
 
+func (group) takesPart(_ *v1alpha1.Cluster, s *core.Server) bool {
+	return s.View().State == core.MemberOnline
+}
+
 func (group) fencing() fenceWords {
 	return fenceWords{
 		pending:  "fenced by somebody: it is to leave the group; its mysqld runs on, read-only",

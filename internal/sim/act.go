@@ -291,11 +291,11 @@ func (a *apiServer) carryOut(e core.Effect) bool {
 		a.resetLease(e)
 	case core.ReinitInstance:
 		a.deleteOwned(e.Instance, e.Owned, slices.Contains(a.cluster().status.Diverged, e.Instance))
+	case core.BindReinit:
+		a.updateCluster(0, func(c *clusterObject) { c.spec.reinit = core.BoundReinit(c.spec.reinit, e.Request) })
 	case core.ClearReinit:
 		a.updateCluster(0, func(c *clusterObject) {
-			c.spec.reinit = slices.DeleteFunc(slices.Clone(c.spec.reinit), func(n string) bool {
-				return n == e.Instance
-			})
+			c.spec.reinit = core.WithoutReinit(c.spec.reinit, e.Instance)
 		})
 	case core.ClearOverride:
 		a.updateCluster(0, func(c *clusterObject) { c.spec.override = nil })

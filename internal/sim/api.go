@@ -35,7 +35,7 @@ type (
 		template int
 		// override and reinit are a human's annotations.
 		override *core.Override
-		reinit   []string
+		reinit   []core.ReinitRequest
 	}
 	podObject struct {
 		uid, instance, node string

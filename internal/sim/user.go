@@ -139,7 +139,7 @@ func (w *world) wishReinit(d *dice) {
 
 func (w *world) askToReinit(in string) {
 	w.tell("a human asks for the data of %s to be recreated", in)
-	w.editSpec(func(s *clusterSpec) { s.reinit = append(slices.Clone(s.reinit), in) })
+	w.editSpec(func(s *clusterSpec) { s.reinit = append(slices.Clone(s.reinit), core.ReinitRequest{Instance: in}) })
 }
 
 // heal ends all faults.

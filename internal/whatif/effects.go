@@ -2,7 +2,6 @@ package whatif
 
 import (
 	"reflect"
-	"slices"
 
 	"cnmsql.co/internal/core"
 )
@@ -40,10 +39,11 @@ func (m *model) carryOut(e core.Effect) bool {
 	case core.RouteWrites:
 		m.o.Cluster.Routed = core.Known(e.Instance, m.o.Now, m.o.Now)
 		return true
+	case core.BindReinit:
+		m.o.Cluster.Reinit = core.BoundReinit(m.o.Cluster.Reinit, e.Request)
+		return true
 	case core.ClearReinit:
-		m.o.Cluster.Reinit = slices.DeleteFunc(slices.Clone(m.o.Cluster.Reinit), func(n string) bool {
-			return n == e.Instance
-		})
+		m.o.Cluster.Reinit = core.WithoutReinit(m.o.Cluster.Reinit, e.Instance)
 		return true
 	case core.ClearOverride:
 		m.o.Cluster.Override = nil

@@ -1,10 +1,6 @@
 package async
 
-import (
-	"slices"
-
-	"cnmsql.co/internal/core"
-)
+import "cnmsql.co/internal/core"
 
 // fence keeps the list of instances that a human takes out of service.
 func (d *decision) fence() {
@@ -25,10 +21,10 @@ func (d *decision) reinit() {
 	if holder := d.holder(); holder != nil {
 		primary = holder.Name
 	}
-	for _, name := range d.Cluster.Reinit {
+	for _, asked := range d.SettleReinits(primary) {
+		name := asked.Instance
 		in := d.Instance(name)
 		switch {
-		case d.RefuseReinit(name, primary):
 		case d.diagnosis.name != core.PrimaryClosed &&
 			(d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil):
 			d.Doing("the data of " + name + " is recreated when the primary is healthy")
@@ -37,7 +33,7 @@ func (d *decision) reinit() {
 			d.Doing("the data of " + name +
 				" is recreated when enough other replicas are attached for commits not to wait")
 			return
-		case d.clearReinit(in):
+		case d.clearReinit(asked, in):
 			d.MakeAnew(in)
 			return
 		default:
@@ -69,8 +65,8 @@ func (d *decision) receiveBeside(gone *core.Instance) (n int) {
 
 // clearReinit has an instance stop acknowledging, and reports whether its data may be thrown
 // away: it acknowledges nothing any more, and nothing is lost with it but
-// what a human wants to lose. One that cannot be asked is a human's to judge.
-func (d *decision) clearReinit(in *core.Instance) bool {
+// what a human wants to lose. One that cannot be asked was a human's to judge, in this epoch.
+func (d *decision) clearReinit(asked core.ReinitRequest, in *core.Instance) bool {
 	r, known := in.Report.Get()
 	_, serves := serving(in)
 	holder := d.holder()
@@ -81,7 +77,7 @@ func (d *decision) clearReinit(in *core.Instance) bool {
 		d.again(core.ReceivePromise{Instance: in.Name, Epoch: d.Status.Promotion.Epoch + 1})
 		d.Doing("recreating the data of " + in.Name + ": it stops receiving")
 		return false
-	case slices.Contains(d.Status.Diverged, in.Name):
+	case d.MayGiveUp(asked):
 		return true
 	case !holder.Report.ReadAfter(in.Report):
 		d.again(core.Refresh{Instance: holder.Name})
@@ -91,9 +87,4 @@ func (d *decision) clearReinit(in *core.Instance) bool {
 	why := d.notHeldElsewhere(r, in, holder)
 	d.doingUnless(why)
 	return why == ""
-}
-
-// isToBeReinitialized reports whether a human asked for the instance's data to be recreated.
-func (d *decision) isToBeReinitialized(name string) bool {
-	return slices.Contains(d.Cluster.Reinit, name)
 }

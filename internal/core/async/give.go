@@ -214,7 +214,7 @@ func (d *decision) ready(closed core.Report) (have, need int) {
 // isLeftOut reports whether what the instance holds does not count, for the instance is diverged or
 // its data is to be recreated.
 func (d *decision) isLeftOut(name string) bool {
-	return slices.Contains(d.Status.Diverged, name) || d.isToBeReinitialized(name)
+	return slices.Contains(d.Status.Diverged, name) || d.IsToBeReinitialized(name)
 }
 
 // holdsMore names an instance that holds what the closed primary lacks. That a human wishes
@@ -228,7 +228,7 @@ func (d *decision) holdsMore(closed core.Report) string {
 		}
 		extra := r.Server.Holds().Subtract(holds)
 		isLost := slices.Contains(extra.Sources(), closed.Server.UUID)
-		if isLost || !extra.IsEmpty() && !d.isToBeReinitialized(in.Name) {
+		if isLost || !extra.IsEmpty() && !d.IsToBeReinitialized(in.Name) {
 			name = in.Name
 		}
 	})

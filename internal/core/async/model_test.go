@@ -276,10 +276,10 @@ func (w *world) carryOut(e core.Effect) {
 		in := w.inst(e.Instance)
 		in.volume.Deleting = true
 		w.endPod(in)
+	case core.BindReinit:
+		w.cluster.Reinit = core.BoundReinit(w.cluster.Reinit, e.Request)
 	case core.ClearReinit:
-		w.cluster.Reinit = slices.DeleteFunc(slices.Clone(w.cluster.Reinit), func(n string) bool {
-			return n == e.Instance
-		})
+		w.cluster.Reinit = core.WithoutReinit(w.cluster.Reinit, e.Instance)
 	case core.ClearOverride:
 		w.cluster.Override = nil
 	case core.RouteWrites:

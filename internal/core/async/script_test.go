@@ -38,7 +38,7 @@ import (
 //	restart-operator [clock=-10m] all that is not in the status is forgotten; the new one's
 //	  clock may show another time
 //	advance 5s                    time passes, leases and vouches are kept, everybody is heard again
-//	reinit c-2                    a human asks for its data to be recreated
+//	reinit c-2 [epoch=1 volume=u] a human asks for its data to be recreated [bound already]
 //	accept-loss c-2               a human promotes it whatever is lost
 //	observed                      all that is known, word by word as internal/observed tells it;
 //	  nothing acts, and each decide is one of this moment
@@ -144,7 +144,12 @@ func (s *script) command(td *datadriven.TestData) string {
 		s.w.cluster.FormerVolumes = append(s.w.cluster.FormerVolumes, v)
 		s.w.former[a.name] = truth
 	case "reinit":
-		s.w.cluster.Reinit = append(s.w.cluster.Reinit, a.name)
+		r := core.ReinitRequest{Instance: a.name, Volume: a.vals["volume"]}
+		if epoch := a.vals["epoch"]; epoch != "" {
+			_, err := fmt.Sscan(epoch, &r.Epoch)
+			s.must(err)
+		}
+		s.w.cluster.Reinit = append(s.w.cluster.Reinit, r)
 	case "accept-loss":
 		s.w.cluster.Override = &core.Override{To: a.name, Epoch: s.w.cluster.Status.Epoch}
 	case "restart-operator":

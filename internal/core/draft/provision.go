@@ -73,30 +73,6 @@ func (d *Draft) Restart(in *core.Instance, pod core.Pod) {
 		"changed spec")
 }
 
-// RefuseReinit takes a human's word back for whom no data can be recreated: one that there is
-// not, and the primary. It returns whether it did.
-func (d *Draft) RefuseReinit(name, primary string) bool {
-	switch {
-	case d.Instance(name) == nil:
-		d.Warn(core.RefusalTargetUnknown,
-			"the cluster has no instance "+name+" whose data could be recreated")
-	case name == primary:
-		d.Warn(core.RefusalReinitPrimary,
-			"the data of "+name+" is not recreated, for it is the primary: switch over first")
-	default:
-		return false
-	}
-	d.Do(core.ClearReinit{Instance: name})
-	return true
-}
-
-// MakeAnew throws away the data of an instance, for which a human has asked.
-func (d *Draft) MakeAnew(in *core.Instance) {
-	d.Do(core.ReinitInstance{Instance: in.Name, Owned: in.Owned()}, core.ClearReinit{Instance: in.Name})
-	d.Status.Diverged = Without(d.Status.Diverged, in.Name)
-	d.Announce(false, core.ReasonReinit, in.Name, "the data of "+in.Name+" is deleted and recreated, as was asked for")
-}
-
 // IsEnding reports whether this plan deletes the instance's Pod.
 func (d *Draft) IsEnding(name string) bool {
 	return slices.ContainsFunc(d.Effects, func(e core.Effect) bool {

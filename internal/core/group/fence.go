@@ -62,22 +62,30 @@ func (d *decision) isGoing(name string) bool {
 
 // reinit makes the data of members again on a human's word, one after another.
 func (d *decision) reinit() {
-	for _, name := range d.Cluster.Reinit {
+	for _, asked := range d.SettleReinits(d.Status.CurrentPrimary) {
+		name := asked.Instance
 		in := d.Instance(name)
 		switch {
-		case in != nil && d.IsSurplus(in) && !slices.Contains(d.Status.Diverged, name): // it is removed, and its data with it
+		case d.IsSurplus(in) && !slices.Contains(d.Status.Diverged, name): // it is removed, and its data with it
 			d.Do(core.ClearReinit{Instance: name})
-		case d.RefuseReinit(name, d.Status.CurrentPrimary):
 		case !d.seen.agreed || d.Status.Operation != nil:
 			d.Doing("the data of " + name + " is recreated when the group has its quorum")
 			return
-		case d.haveLeave(in, "recreating the data of "+name):
+		case d.haveLeave(in, "recreating the data of "+name) && d.clearReinit(asked, in):
 			d.MakeAnew(in)
 			return
 		default:
 			return
 		}
 	}
+}
+
+// clearReinit reports whether the data of an instance that is out of the group may be thrown away: the
+// primary holds all that it holds, or a human was told what goes with it. One that cannot be asked
+// was a human's to judge, in this epoch.
+func (d *decision) clearReinit(asked core.ReinitRequest, in *core.Instance) bool {
+	r, known := in.Report.Get()
+	return !known || r.Server == nil || d.MayGiveUp(asked) || d.compareHeld(in, "recreating the data of "+in.Name)
 }
 
 // welcomeBack begins the next epoch, in which a member joins again that was asked to leave,
@@ -89,12 +97,19 @@ func (d *decision) welcomeBack() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		if known && r.NoReceivingBelow > d.Status.Epoch && !d.IsSurplus(in) && !d.g.Excludes(in.Name) &&
-			!slices.Contains(d.Cluster.Reinit, in.Name) {
+		if known && r.NoReceivingBelow > d.Status.Epoch && isOf(r, in) && !d.IsSurplus(in) && !d.g.Excludes(in.Name) &&
+			!d.IsToBeReinitialized(in.Name) {
 			d.Status.Epoch = r.NoReceivingBelow
 			d.Again = true
 		}
 	}
+}
+
+// isOf reports whether the report is of the instance's present Pod, and that Pod and its volume stay. The
+// promise of one that is recreated goes with its data.
+func isOf(r core.Report, in *core.Instance) bool {
+	return in.Pod.Is(func(p core.Pod) bool { return p.Exists && !p.Terminating && p.UID == r.PodUID }) &&
+		!in.Volume.Is(func(v core.Volume) bool { return !v.Exists || v.Deleting })
 }
 
 // haveLeave has a member leave the group, if it can be spared, and reports whether it is out: the

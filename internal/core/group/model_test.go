@@ -9,7 +9,6 @@ import (
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
-	"cnmsql.co/internal/core/draft"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -432,8 +431,10 @@ func (w *world) note(e core.Effect) {
 		in.pod.Role, in.pod.Routable = e.Role, e.Routable
 	case core.RouteWrites:
 		w.cluster.Routed = core.Known(e.Instance, w.now, w.now)
+	case core.BindReinit:
+		w.cluster.Reinit = core.BoundReinit(w.cluster.Reinit, e.Request)
 	case core.ClearReinit:
-		w.cluster.Reinit = draft.Without(w.cluster.Reinit, e.Instance)
+		w.cluster.Reinit = core.WithoutReinit(w.cluster.Reinit, e.Instance)
 	case core.ClearForceQuorum:
 		w.cluster.Group.ForceQuorum = false
 	case core.ClearOverride:

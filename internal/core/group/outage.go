@@ -149,7 +149,7 @@ func (d *decision) hasFenced() string {
 	case len(fenced) > 0:
 		return agree(fenced, "is fenced", "are fenced")
 	case len(d.Cluster.Reinit) > 0:
-		return "the data of " + strings.Join(d.Cluster.Reinit, ", ") + " is to be recreated"
+		return "the data of " + strings.Join(core.ReinitNames(d.Cluster.Reinit), ", ") + " is to be recreated"
 	}
 	return ""
 }

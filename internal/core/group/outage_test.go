@@ -195,7 +195,7 @@ func TestAfterAnOutageTheOperatorActsOnlyOnWhatItKnows(t *testing.T) {
 				o.Instances[i].Report = core.Known(r, o.Now, o.Now)
 			}
 		}, "by itself: c-1, c-2 have no data, and may have lost it"},
-		"one is to be recreated":     {func(o *core.Observation) { o.Cluster.Reinit = []string{"c-2"} }, "by itself: the data of c-2 is to be recreated"},
+		"one is to be recreated":     {func(o *core.Observation) { o.Cluster.Reinit = []core.ReinitRequest{{Instance: "c-2"}} }, "by itself: the data of c-2 is to be recreated"},
 		"the group had more members": {func(o *core.Observation) { o.Cluster.Status.Group.ViewMax = 4 }, "by itself: there are 3 instances, and the group had 4 members"},
 		"nobody was seen to go on":   {func(o *core.Observation) { o.Cluster.Status.Group.ViewID = "" }, "by itself: the last recovery is not over (nobody was seen to have gone on)"},
 		"one was left out, and may be back": {func(o *core.Observation) {

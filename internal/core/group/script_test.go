@@ -130,7 +130,7 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 		w.cluster.FormerVolumes = append(w.cluster.FormerVolumes, core.FormerVolume{Instance: names[0],
 			UID: "volume", Of: "old"})
 	case "reinit":
-		w.cluster.Reinit = append(w.cluster.Reinit, names[0])
+		w.cluster.Reinit = append(w.cluster.Reinit, core.ReinitRequest{Instance: names[0]})
 	case "force":
 		w.cluster.Group.ForceQuorum = true
 		if len(names) > 0 {

@@ -202,7 +202,7 @@ func (s *sim) human(in *instance, n int) {
 		s.tellf("spec instances=%d", s.cluster.Wanted)
 	case 24:
 		s.tellf("reinit %s", in.name)
-		s.cluster.Reinit = append(s.cluster.Reinit, in.name)
+		s.cluster.Reinit = append(s.cluster.Reinit, core.ReinitRequest{Instance: in.name})
 	case 25, 26:
 		s.forceAlone(in)
 	case 27:
@@ -438,7 +438,9 @@ func (s *sim) ends(step func(int) string) string {
 	}
 	if diverged := s.cluster.Status.Diverged; len(diverged) > 0 {
 		s.tellf("a human has %s recreated", strings.Join(diverged, ", "))
-		s.cluster.Reinit = slices.Clone(diverged)
+		for _, name := range diverged {
+			s.cluster.Reinit = append(s.cluster.Reinit, core.ReinitRequest{Instance: name})
+		}
 		if why := step(60); why != "" {
 			return why
 		}

@@ -1,0 +1,98 @@
+package draft
+
+import (
+	"fmt"
+	"slices"
+
+	"cnmsql.co/internal/core"
+)
+
+// SettleReinits drops each request to recreate data that cannot be carried out, binds those that are
+// seen first, and returns the others: they were made in this epoch, and for the volume that is there.
+func (d *Draft) SettleReinits(primary string) []core.ReinitRequest {
+	var out []core.ReinitRequest
+	for _, r := range d.Cluster.Reinit {
+		switch reason, why := d.reinitRefusal(r, primary); {
+		case reason != "":
+			d.Warn(reason, why)
+			d.Do(core.ClearReinit{Instance: r.Instance})
+		case !d.Instance(r.Instance).Volume.Known():
+			d.Doing("the data of " + r.Instance + " is recreated when it is known which volume it has")
+		case !r.IsBound():
+			d.bindReinit(r.Instance)
+		default:
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// bindReinit binds a request to what was before this decision: a promotion that is decided now came after
+// the human's word.
+func (d *Draft) bindReinit(name string) {
+	vol, _ := d.Instance(name).Volume.Get()
+	d.Do(core.BindReinit{Request: core.ReinitRequest{Instance: name, Epoch: d.Cluster.Status.Epoch, Volume: vol.UID,
+		Diverged: slices.Contains(d.Cluster.Status.Diverged, name)}})
+	d.Doing("the data of " + name + " is to be recreated: the request is bound to its volume")
+}
+
+// reinitRefusal tells why a request is dropped; "" when it is not.
+func (d *Draft) reinitRefusal(r core.ReinitRequest, primary string) (core.Reason, string) {
+	in := d.Instance(r.Instance)
+	if in == nil {
+		return core.RefusalTargetUnknown, "the cluster has no instance " + r.Instance + " whose data could be recreated"
+	}
+	vol, known := in.Volume.Get()
+	kept := fmt.Sprintf("the request to recreate the data of %s is dropped: %%s. See what it holds, and ask again: "+
+		"kubectl cnmsql reinit %s %s", r.Instance, d.Cluster.Name, r.Instance)
+	switch {
+	case r.Instance == primary:
+		return core.RefusalReinitPrimary, "the data of " + r.Instance +
+			" is not recreated, for it is the primary: switch over first"
+	case r.Epoch < 0:
+		return core.RefusalReinitUnbound, fmt.Sprintf(kept, "it is for no epoch and volume that can be read")
+	case !r.IsBound() && known && (!vol.Exists || vol.Deleting):
+		return core.RefusalReinitUnbound, fmt.Sprintf(kept, "it has no volume, or one that is being deleted, and "+
+			"gets another in any case")
+	case !r.IsBound():
+		return "", ""
+	case r.Epoch != d.Status.Epoch:
+		return core.RefusalReinitOutdated, fmt.Sprintf(kept, fmt.Sprintf("it was made in epoch %d, and this is epoch "+
+			"%d: its data is kept, for it may be needed now", r.Epoch, d.Status.Epoch))
+	case known && vol.UID != r.Volume:
+		return core.RefusalReinitOutdated, fmt.Sprintf(kept, "it was made for a volume that it has no more")
+	case !r.Diverged && slices.Contains(d.Status.Diverged, r.Instance):
+		return core.RefusalReinitOutdated, fmt.Sprintf(kept, "since it was made, it was found that others lack "+
+			"what "+r.Instance+" holds: its data is kept")
+	}
+	return "", ""
+}
+
+// IsToBeReinitialized reports whether a human asked for the instance's data to be recreated, and
+// nobody was promoted since.
+func (d *Draft) IsToBeReinitialized(name string) bool {
+	vol, known := core.Volume{}, false
+	if in := d.Instance(name); in != nil {
+		vol, known = in.Volume.Get()
+	}
+	return slices.ContainsFunc(d.Cluster.Reinit, func(r core.ReinitRequest) bool {
+		made := r.Epoch
+		if !r.IsBound() && made == 0 {
+			made = d.Cluster.Status.Epoch
+		}
+		return r.Instance == name && made == d.Status.Epoch && (!r.IsBound() || !known || vol.UID == r.Volume)
+	})
+}
+
+// MayGiveUp reports whether what the instance alone holds may go with its data: it is listed as diverged,
+// and the human who asked was told.
+func (d *Draft) MayGiveUp(r core.ReinitRequest) bool {
+	return r.Diverged && slices.Contains(d.Status.Diverged, r.Instance)
+}
+
+// MakeAnew throws away the data of an instance, for which a human has asked.
+func (d *Draft) MakeAnew(in *core.Instance) {
+	d.Do(core.ReinitInstance{Instance: in.Name, Owned: in.Owned()}, core.ClearReinit{Instance: in.Name})
+	d.Status.Diverged = Without(d.Status.Diverged, in.Name)
+	d.Announce(false, core.ReasonReinit, in.Name, "the data of "+in.Name+" is deleted and recreated, as was asked for")
+}
