@@ -275,7 +275,8 @@ func (e SeizeLease) String() string     { return fmt.Sprintf("seize the lease fo
 func (e ResetLease) String() string     { return fmt.Sprintf("set the lease back to epoch %d", e.Epoch) }
 func (e ReinitInstance) String() string { return "delete pod and volume of " + e.Instance }
 func (e BindReinit) String() string {
-	return fmt.Sprintf("bind the request to recreate %s to epoch %d and its volume", e.Request.Instance, e.Request.Epoch)
+	return fmt.Sprintf("bind the request to recreate %s to epoch %d and its volume", e.Request.Instance,
+		e.Request.Epoch)
 }
 func (e ClearReinit) String() string { return "clear the request to recreate " + e.Instance }
 func (ClearOverride) String() string { return "clear the accepted loss" }

@@ -143,7 +143,8 @@ func hasLine(t reflect.Type) bool {
 	switch t {
 	case reflect.TypeFor[core.Status](), reflect.TypeFor[*core.Promotion](), reflect.TypeFor[*core.Operation](),
 		reflect.TypeFor[*core.Notice](), reflect.TypeFor[[]core.Notice](),
-		reflect.TypeFor[[]core.PastOperation](), reflect.TypeFor[[]core.Problem](), reflect.TypeFor[[]core.ReinitRequest](),
+		reflect.TypeFor[[]core.PastOperation](), reflect.TypeFor[[]core.Problem](),
+		reflect.TypeFor[[]core.ReinitRequest](),
 		reflect.TypeFor[[]core.Fact[core.Report]]():
 		return true
 	}

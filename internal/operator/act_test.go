@@ -143,3 +143,18 @@ func TestWritesAreLedWhileTheStatusIsWritten(t *testing.T) {
 		t.Errorf("writes are led to %q", to)
 	}
 }
+
+// What is bound is one instance's, and the others' requests stay as they are.
+func TestAWishToRecreateDataIsBoundInItsPlace(t *testing.T) {
+	made := aCluster()
+	made.Annotations = map[string]string{v1alpha1.AnnotationReinit: "c-2,c-3@1/u/diverged"}
+	server := newAPI(t, made)
+	c := aCluster()
+	must(t, server.Get(t.Context(), clusterKey, c))
+	must(t, anActor(server).change(t.Context(), c, nil, core.BindReinit{Request: core.ReinitRequest{Instance: "c-2",
+		Epoch: 4, Volume: "volume-2"}}))
+	must(t, server.Get(t.Context(), clusterKey, c))
+	if got := c.Annotations[v1alpha1.AnnotationReinit]; got != "c-2@4/volume-2,c-3@1/u/diverged" {
+		t.Errorf("the wish is %q", got)
+	}
+}

@@ -225,7 +225,8 @@ func (r *reinit) write(ctx context.Context, names []string, was shown) (*v1alpha
 			return nil, err
 		}
 		if why := r.isOutdated(ctx, &was, c, names); why != "" {
-			return nil, fmt.Errorf("%s, so that what was shown is not what is: nothing was done. Look, and repeat it", why)
+			return nil, fmt.Errorf("%s, so that what was shown is not what is: nothing was done. Look, and repeat "+
+				"it", why)
 		}
 		all := observation.ReinitWish(c)
 		for _, name := range names {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
@@ -44,5 +47,46 @@ func TestReinitNamesWhatOnlyALeftOutMemberHas(t *testing.T) {
 	mustFail(t, re.reinit(context.Background(), []string{"demo-3"}, 0), "nothing was done")
 	if said := s.out.String(); strings.Contains(said, "It holds nothing that demo-1 does not have.") {
 		t.Errorf("it holds %s, demo-1 holds %s, and is said: %s", r.Holds(), f.live("demo-1").Server.Holds(), said)
+	}
+}
+
+// The request is for the epoch and the volume that were shown, and keeps what others asked for.
+func TestReinitBindsWhatItShows(t *testing.T) {
+	c := healthy().Cluster
+	c.Annotations = map[string]string{v1alpha1.AnnotationReinit: "demo-3"}
+	c.Status.PrimaryEpoch = 7
+	s := newScene(t, c, nil, claimOf("demo-2"))
+	s.yes = true
+	mustFail(t, (&reinit{s.caller}).reinit(t.Context(), []string{"2"}, 100*time.Millisecond), "has not begun with demo-2")
+	if v, _ := s.annotation(s.cluster(), v1alpha1.AnnotationReinit); v != "demo-3,demo-2@7/before" {
+		t.Errorf("the annotation is %q", v)
+	}
+}
+
+// What has changed between what was shown and what is asked for is not asked for.
+func TestReinitIsNotWrittenForAnotherClusterThanWasShown(t *testing.T) {
+	for want, change := range map[string]func(*v1alpha1.ClusterStatus, *reinit, *shown){
+		"it is epoch 9 by now":      func(now *v1alpha1.ClusterStatus, _ *reinit, _ *shown) { now.PrimaryEpoch = 9 },
+		"has another volume by now": func(_ *v1alpha1.ClusterStatus, _ *reinit, s *shown) { s.claims["demo-2"] = "former" },
+		"has diverged meanwhile": func(now *v1alpha1.ClusterStatus, _ *reinit, _ *shown) {
+			now.DivergedInstances = []string{"demo-2"}
+		},
+		"the primary is demo-3 by now": func(now *v1alpha1.ClusterStatus, _ *reinit, _ *shown) {
+			now.Promotion, now.CurrentPrimary = nil, "demo-3"
+		},
+	} {
+		now := healthy().Cluster
+		now.Status.PrimaryEpoch = 7
+		before := now.DeepCopy()
+		r := &reinit{}
+		was := shown{before, map[string]types.UID{"demo-2": "before"}, nil}
+		change(&now.Status, r, &was)
+		s := newScene(t, now, nil, claimOf("demo-2"))
+		r.caller = s.caller
+		_, err := r.write(t.Context(), []string{"demo-2"}, was)
+		mustFail(t, err, want)
+		if _, is := s.annotation(s.cluster(), v1alpha1.AnnotationReinit); is {
+			t.Errorf("%s: it was written", want)
+		}
 	}
 }

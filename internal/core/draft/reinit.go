@@ -30,7 +30,10 @@ func (d *Draft) SettleReinits(primary string) []core.ReinitRequest {
 // bindReinit binds a request to what was before this decision: a promotion that is decided now came after
 // the human's word.
 func (d *Draft) bindReinit(name string) {
-	vol, _ := d.Instance(name).Volume.Get()
+	vol, known := d.Instance(name).Volume.Get()
+	if !known {
+		return
+	}
 	d.Do(core.BindReinit{Request: core.ReinitRequest{Instance: name, Epoch: d.Cluster.Status.Epoch, Volume: vol.UID,
 		Diverged: slices.Contains(d.Cluster.Status.Diverged, name)}})
 	d.Doing("the data of " + name + " is to be recreated: the request is bound to its volume")
