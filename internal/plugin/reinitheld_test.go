@@ -57,7 +57,8 @@ func TestReinitBindsWhatItShows(t *testing.T) {
 	c.Status.PrimaryEpoch = 7
 	s := newScene(t, c, nil, claimOf("demo-2"))
 	s.yes = true
-	mustFail(t, (&reinit{s.caller}).reinit(t.Context(), []string{"2"}, 100*time.Millisecond), "has not begun with demo-2")
+	err := (&reinit{s.caller}).reinit(t.Context(), []string{"2"}, 100*time.Millisecond)
+	mustFail(t, err, "has not begun with demo-2")
 	if v, _ := s.annotation(s.cluster(), v1alpha1.AnnotationReinit); v != "demo-3,demo-2@7/before" {
 		t.Errorf("the annotation is %q", v)
 	}
@@ -66,8 +67,10 @@ func TestReinitBindsWhatItShows(t *testing.T) {
 // What has changed between what was shown and what is asked for is not asked for.
 func TestReinitIsNotWrittenForAnotherClusterThanWasShown(t *testing.T) {
 	for want, change := range map[string]func(*v1alpha1.ClusterStatus, *reinit, *shown){
-		"it is epoch 9 by now":      func(now *v1alpha1.ClusterStatus, _ *reinit, _ *shown) { now.PrimaryEpoch = 9 },
-		"has another volume by now": func(_ *v1alpha1.ClusterStatus, _ *reinit, s *shown) { s.claims["demo-2"] = "former" },
+		"it is epoch 9 by now": func(now *v1alpha1.ClusterStatus, _ *reinit, _ *shown) { now.PrimaryEpoch = 9 },
+		"has another volume by now": func(_ *v1alpha1.ClusterStatus, _ *reinit, s *shown) {
+			s.claims["demo-2"] = "former"
+		},
 		"has diverged meanwhile": func(now *v1alpha1.ClusterStatus, _ *reinit, _ *shown) {
 			now.DivergedInstances = []string{"demo-2"}
 		},
