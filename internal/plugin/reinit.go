@@ -236,7 +236,8 @@ func (r *reinit) write(ctx context.Context, names []string, was shown) (*v1alpha
 				all = append(all, request)
 			}
 		}
-		err = r.annotate(ctx, c, c.ResourceVersion, map[string]any{v1alpha1.AnnotationReinit: observation.ReinitText(all)})
+		text := observation.ReinitText(all)
+		err = r.annotate(ctx, c, c.ResourceVersion, map[string]any{v1alpha1.AnnotationReinit: text})
 		if apierrors.IsConflict(err) && pause(ctx, watchAgain) {
 			continue
 		}
