@@ -84,7 +84,8 @@ func getSummary(ctx context.Context, s store.Store, prefix string, of facts.Span
 	return &out, nil
 }
 
-// isOf: it tells of bundles of a span, in order, and of each all parts or nothing.
+// isOf reports whether a summary tells of bundles of this span, in order, and of each all parts or
+// nothing.
 func (s *summary) isOf(of facts.Span) bool {
 	n := len(s.Bundles)
 	if s.Format != summaryFormat || s.Epoch != of.Epoch || n == 0 || s.Bundles[0].First != of.First ||
@@ -101,7 +102,8 @@ func (s *summary) isOf(of facts.Span) bool {
 	return true
 }
 
-// isWhole: its runs are all of its parts, or there is none.
+// isWhole reports whether its runs are all of its parts, or there is none. It completes the parts
+// of the runs on the way.
 func (s *summarized) isWhole(epoch int64) bool {
 	next := s.First
 	for i := range s.Runs {

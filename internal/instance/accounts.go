@@ -39,7 +39,8 @@ type accessState struct {
 	former []mysql.Account
 }
 
-// startsAnew: nobody has tried yet whether a process that was just started lets us in.
+// startsAnew forgets what an earlier process refused: nobody has tried yet whether one that was
+// just started lets us in.
 func (s *accessState) startsAnew() { s.refused, s.refusedSince, s.locked = false, time.Time{}, false }
 
 // refusedPatience is how long the primary's manager may take to restore its own account.
@@ -239,7 +240,7 @@ func (d Dirs) rootAccounts() ([]mysql.Account, error) {
 // initFile is what mysqld executes while it starts.
 func (d Dirs) initFile() string { return filepath.Join(d.Run, "accounts.sql") }
 
-// dropInitFile: it holds passwords, and was read.
+// dropInitFile removes the file of first statements, which holds passwords and was read.
 func (d Dirs) dropInitFile() { _ = os.Remove(d.initFile()) }
 
 // restoring has mysqld restore the internal accounts while it starts, before it lets
@@ -279,8 +280,8 @@ func (m *manager) dataState() core.DataState {
 
 func (m *manager) keep(change func(*volumeRecord)) error { return m.record.change(change) }
 
-// isAcknowledged: a commit would not wait at this moment. Whoever waits while it changes
-// an account keeps everybody else from logging in, the replicas too.
+// isAcknowledged reports whether a commit would not wait at this moment; false if it is not known.
+// Whoever waits while it changes an account keeps everybody else from logging in, the replicas too.
 func (m *manager) isAcknowledged() bool {
 	return get(m, func(s *state) bool {
 		if s.status.server == nil || !m.answers() {

@@ -36,8 +36,9 @@ func newAcknowledger(m *manager, s *sessions) *acknowledger {
 	return &acknowledger{log: m.log, sessions: s, by: m, asks: func() *mysql.Server { return m.roles }}
 }
 
-// renewAcks: a server that was demoted may have fallen back to waiting for nobody,
-// and only turning the feature off and on makes it wait from the first commit on.
+// renewAcks turns the waiting for acknowledgements off on a server that takes no writes yet, for
+// requireAcks to turn it on anew. A server that was demoted may have fallen back to waiting for
+// nobody, and only turning the feature off and on makes it wait from the first commit on.
 func (k *acknowledger) renewAcks(ctx context.Context) error {
 	if _, writes := k.by.mayWrite(); writes {
 		return nil
@@ -95,8 +96,10 @@ func (k *acknowledger) giveAcks(ctx context.Context, on bool) error {
 	return k.asks().StopReceiving(ctx)
 }
 
-// awaitAcksNoLonger: the applier of a replica must not wait for anybody. Nobody waits at this
-// moment: the server could not have become read-only otherwise, or does not apply yet.
+// awaitAcksNoLonger ends the wait for acknowledgements on a server that is not the primary, for the
+// applier of a replica must not wait for anybody. Nobody waits at this moment: the server could not
+// have become read-only otherwise, or does not apply yet. Where a session waits all the same, or
+// that is not known, it does nothing.
 func (k *acknowledger) awaitAcksNoLonger() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

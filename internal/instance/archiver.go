@@ -134,8 +134,8 @@ func (a *archiver) archivesNothing() {
 	}
 }
 
-// mayReachStore: the Pod was made with the place where the store's credentials are. One that
-// was made before archiving was enabled is about to be recreated.
+// mayReachStore reports whether the Pod was made with the place where the store's credentials are.
+// One that was made before archiving was enabled is about to be recreated.
 func (a *archiver) mayReachStore() bool {
 	_, err := os.Stat(a.opt.Dirs.Archive)
 	return err == nil

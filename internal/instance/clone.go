@@ -135,8 +135,9 @@ func (s *cloneState) lastError() string {
 // clonePauseMost is the longest pause after clones that failed.
 const clonePauseMost = time.Minute
 
-// failed: the first attempt is repeated at once, and each further one after a pause
-// twice as long. A donor that refuses does so at once.
+// failed counts an attempt that failed and sets when the next may be made: after the first at once,
+// and after each further one when a pause twice as long is over, up to clonePauseMost. A donor that
+// refuses does so at once.
 func (s *cloneState) failed(now time.Time) {
 	if s.failures > 0 {
 		s.again = now.Add(min(time.Second<<min(s.failures, 10), clonePauseMost))
@@ -194,7 +195,8 @@ func (k *cloner) watchClone(ctx context.Context) {
 	}
 }
 
-// verifyClone: scratch data that has become a donor's.
+// verifyClone asks mysqld, until it has an answer of this process, whether scratch data has become
+// a donor's, and records then that it has, or how the clone failed.
 func (k *cloner) verifyClone(ctx context.Context) {
 	proc := k.by.server()
 	f := k.by.facts()

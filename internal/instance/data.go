@@ -54,8 +54,8 @@ func (m *manager) accounts() ([]mysql.Account, error) {
 	return out, nil
 }
 
-// resetConnections: those that are open were made with another account, and would
-// be taken for a user's.
+// resetConnections closes the connections that nobody uses: those that are open were made with
+// another account, and would be taken for a user's.
 func (m *manager) resetConnections() {
 	for _, s := range []*mysql.Server{m.pulse, m.health, m.roles, m.metrics} {
 		s.Reset()

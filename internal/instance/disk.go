@@ -112,7 +112,8 @@ type volumeState struct {
 	withheldAt time.Time
 }
 
-// stalls: the volume completes no write.
+// stalls reports whether the volume completes no write: one has been tried for longer than
+// diskStallLimit.
 func (d *diskTrier) stalls() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -108,7 +108,8 @@ func (l *launcher) mayStart() error {
 	return nil
 }
 
-// idle: no mysqld uses the data directory.
+// idle returns an error while a mysqld uses the data directory, and when none may be started any
+// more.
 func (l *launcher) idle() error {
 	l.starting.Lock()
 	defer l.starting.Unlock()

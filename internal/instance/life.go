@@ -131,7 +131,7 @@ func (m *manager) awaitStart(p *process) {
 	}
 }
 
-// exited: mysqld has ended, and everybody learns it now.
+// exited notes that mysqld has ended, and how; everybody learns it now.
 func (m *manager) exited(p *process) {
 	last, full := p.log.last()
 	wanted := p.exit.ExitCode() == exitRestart
@@ -155,9 +155,10 @@ func (m *manager) exited(p *process) {
 	poke(m.leases.wake)
 }
 
-// copyBrokeOff: mysqld ended before it had answered, on data that a copy had begun to replace.
-// Of one that had answered nothing is read here: its volume may have stalled, and others wait
-// for its end. Unknown is no reason to throw data away.
+// copyBrokeOff reports whether mysqld ended before it had answered, on data that a copy had begun
+// to replace. Of one that had answered nothing is read here: its volume may have stalled, and
+// others wait for its end. What cannot be read counts as false: unknown is no reason to throw data
+// away.
 func (m *manager) copyBrokeOff() bool {
 	if get(m, func(s *state) bool { return s.mysqld.accepted }) {
 		return false

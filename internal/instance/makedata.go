@@ -78,8 +78,8 @@ func (d *dataMaker) finishData(s stage, as core.DataState) error {
 	return nil
 }
 
-// forgetData: what is on the volume is of no use to anybody, and is removed with the next
-// data directory that is made.
+// forgetData records that what is on the volume is of no use to anybody, and ends mysqld. The data
+// are removed when the next data directory is made.
 func (d *dataMaker) forgetData() error {
 	if err := d.finishData(stageInitializing, core.DataEmpty); err != nil {
 		return err

@@ -224,7 +224,8 @@ func (m *manager) replicationFacts(f *agent.Facts) {
 	f.ApplyTriedAt = m.st.status.applying.tried
 }
 
-// answers: mysqld has answered lately, and could keep what it is told; the mutex is held.
+// answers reports whether mysqld has answered lately, and could keep what it is told; the mutex is
+// held.
 func (m *manager) answers() bool {
 	s := &m.st
 	return s.mysqld.accepted && s.status.misses < agent.UnansweredLimit && !m.disk.stalls()

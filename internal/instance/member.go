@@ -22,7 +22,8 @@ func (member) status(ctx context.Context, server *mysql.Server) (*core.Server, e
 	return server.MemberStatus(ctx)
 }
 
-// noteRole: the group itself opens and closes its members for writes.
+// noteRole notes whether mysqld takes writes, unless this manager is making it read-only, and what
+// it says of its group: the group itself opens and closes its members for writes.
 func (t member) noteRole(server *core.Server) {
 	s := &t.m.st
 	if !s.mysqld.stopsWrites {
@@ -37,7 +38,7 @@ func (t member) receiveNothing(context.Context) error {
 	return nil
 }
 
-// refuseClients: a member that leaves commits nothing of its own any more, and settles
+// refuseClients does nothing: a member that leaves commits nothing of its own any more, and settles
 // its role when it comes back.
 func (member) refuseClients(context.Context) error { return nil }
 

@@ -84,8 +84,8 @@ func (g *membership) noteSeen(server *core.Server) {
 	g.st.noteQuorum(server.HasView() && server.Group.IsQuorate())
 }
 
-// serverEnded: what mysqld had been told, the next one has not been. again says whether an
-// order to make the group may be carried out by the next.
+// serverEnded forgets what mysqld had been told, for the next one has not been. again says whether
+// an order to make the group may be carried out by the next.
 func (g *membership) serverEnded(again bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -186,7 +186,7 @@ func (g *membership) startGroup(bootstrap bool) error {
 	})
 }
 
-// rememberGroup: this data is of a group that the operator knows of. From then on it
+// rememberGroup records that this data is of a group that the operator knows of. From then on it
 // never makes one by itself, whatever a Cluster says whose status was lost.
 func (g *membership) rememberGroup(name string) error {
 	return g.record().change(func(r *volumeRecord) { r.GroupOf = name })

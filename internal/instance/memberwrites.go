@@ -15,7 +15,8 @@ func (s *memberState) noteClosed(closed bool) {
 	}
 }
 
-// closeForWrites: mysqld is not killed where it takes long, for its group needs it.
+// closeForWrites has a secondary that somebody made writable refuse writes again. mysqld is not
+// killed where it takes long, for its group needs it.
 func (g *membership) closeForWrites(ctx context.Context) error {
 	g.log.Warn("somebody made a secondary of the group writable; " +
 		"what was written to it may have diverged from the primary's data")

@@ -64,7 +64,7 @@ func (m *manager) standing() agent.Standing {
 		Adopted: m.isAdopted(), Data: s.volume.data, Activity: m.activities.current(), Donor: m.cloner.said().donor}
 }
 
-// isAdopted: the volume is known to be the present Cluster's; the mutex is held.
+// isAdopted reports whether the volume is known to be the present Cluster's; the mutex is held.
 func (m *manager) isAdopted() bool {
 	return m.st.cluster.object != nil && m.record.get().ClusterUID == string(m.st.cluster.object.UID)
 }
@@ -130,7 +130,7 @@ func (m *manager) stopReceiving(ctx context.Context) error {
 	return nil
 }
 
-// noteWithheld: the promise is kept from now on.
+// noteWithheld notes that the promise to receive nothing below an epoch is kept from now on.
 func (m *manager) noteWithheld(epoch int64) {
 	m.update(func(s *state) {
 		if s.volume.withheld < epoch {

@@ -38,7 +38,8 @@ type statusState struct {
 	applying   applying
 }
 
-// startsAnew: nothing is known yet of a process that was just started.
+// startsAnew forgets what was known of an earlier process: nothing is known yet of one that was
+// just started.
 func (s *statusState) startsAnew() {
 	s.server, s.misses, s.ending, s.receiveTry = nil, 0, false, time.Time{}
 	s.applying = applying{}
@@ -114,9 +115,10 @@ func (m *manager) ping(ctx context.Context) error {
 	return m.pulse.Ping(ctx)
 }
 
-// askStatus: while a session of the primary's that changes an account waits for replicas,
-// only what needs no lock of accounts can be asked. It is not tried whether more can be:
-// each question would leave a session behind.
+// askStatus returns mysqld's status. While a session of the primary's that changes an account waits
+// for replicas, it asks only what needs no lock of accounts. It does not try whether more can be
+// asked: each question would leave a session behind. Where a server that takes writes leaves the
+// whole question unanswered, this tells whether such a session is why.
 func (m *manager) askStatus(ctx context.Context) (*core.Server, error) {
 	var asked error
 	if !get(m, func(s *state) bool { return s.access.locked }) {
@@ -148,8 +150,9 @@ func (m *manager) askStatus(ctx context.Context) (*core.Server, error) {
 	return server, nil
 }
 
-// noteSilence: whether mysqld hangs is asked with the simplest of questions; a
-// status may be slow for a reason.
+// noteSilence notes that the simplest of questions was not answered as it should be, and counts a
+// miss if no answer came at all. Whether mysqld hangs is asked with that question, for a status may
+// be slow for a reason.
 func (m *manager) noteSilence(proc *process, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

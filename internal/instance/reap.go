@@ -34,7 +34,7 @@ func (c *childSet) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// inherited: the process started this child before it became what it is.
+// inherited takes in a child that this process started before it became what it is.
 func (c *childSet) inherited(pid int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

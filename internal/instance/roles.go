@@ -63,9 +63,10 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 	return nil
 }
 
-// opensForWrites: from now on it has to be looked whether this instance must isolate itself, and a
-// demotion has to close it before it is told. Only then it is looked whether it may open at
-// all: what comes in between is seen by one of both.
+// opensForWrites notes that this instance may write. From now on it has to be looked whether it
+// must isolate itself, and a demotion has to close it before it is told. Only then it is looked
+// whether it may open at all, so that what comes in between is seen by one of both; if it may not,
+// the note is taken back, and an error returned.
 func (m *manager) opensForWrites(epoch int64) error {
 	_, was := m.mayWrite()
 	m.update(func(s *state) { s.mysqld.mayWrite = true })

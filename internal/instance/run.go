@@ -202,7 +202,8 @@ func (m *manager) tryVolume(ctx context.Context) error {
 	return nil
 }
 
-// awaitSignal: the Pod is to be stopped.
+// awaitSignal waits for the signal that the Pod is to be stopped, and notes since when the manager
+// is terminating.
 func (m *manager) awaitSignal(ctx context.Context) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
@@ -317,7 +318,8 @@ func (m *manager) leaveVolume() {
 	record.close()
 }
 
-// endActivity: nothing that was begun goes on, no mysqld runs, and none is started.
+// endActivity kills mysqld and breaks off what was begun, and waits for both, 10 s at most: after
+// that nothing goes on, no mysqld runs, and none is started. What does not end in time is logged.
 func (m *manager) endActivity() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

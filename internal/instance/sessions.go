@@ -91,7 +91,8 @@ func (s *sessions) refuseWrites(ctx context.Context) error {
 	}
 }
 
-// acksCannotCome: waiting on would only take time.
+// acksCannotCome reports whether sessions wait for acknowledgements that cannot come, so that
+// waiting on would only take time; false if mysqld does not say.
 func (s *sessions) acksCannotCome(ctx context.Context) bool {
 	semiSync, err := s.asks().SemiSync(ctx)
 	return err == nil && agent.AcksCannotCome(semiSync)

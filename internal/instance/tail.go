@@ -60,7 +60,7 @@ func (c tailCutter) renewUUID() error {
 	return nil
 }
 
-// isRefused: the log is readable and must not be cut.
+// isRefused reports whether an error says that the log is readable and must not be cut.
 func isRefused(err error) bool {
 	for _, no := range []error{binlog.ErrEncrypted, binlog.ErrTagged, binlog.ErrAnonymous, binlog.ErrInterleaved,
 		binlog.ErrNotABinlog} {
@@ -81,7 +81,8 @@ func (r volumeRecord) tail() (int64, gtid.Set) {
 	return r.TailEpoch, base
 }
 
-// forgetTail: no commit is waiting for acknowledgements any more.
+// forgetTail forgets that the log may end in what nobody acknowledged, and what the successor
+// holds: no commit is waiting for acknowledgements any more.
 func (m *manager) forgetTail() error {
 	if !m.acks.promised().MayHaveTail() {
 		return nil

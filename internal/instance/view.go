@@ -41,7 +41,7 @@ func (s *clusterState) take(c *v1alpha1.Cluster, v *agent.Cluster) {
 	s.seen = max(s.seen, v.Epoch)
 }
 
-// deleted: there is no Cluster any more.
+// deleted takes the Cluster in view for one that is being deleted: there is none any more.
 func (s *clusterState) deleted() {
 	if s.view != nil {
 		v := *s.view

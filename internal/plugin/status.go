@@ -59,8 +59,9 @@ func showOne(ctx context.Context, out io.Writer, s *session, name, output string
 
 // unreadReport is what is known of a Cluster that cannot be read.
 func unreadReport(c *v1alpha1.Cluster, why error) Report {
-	return Report{topology: topologyOf(c), Namespace: c.Namespace, Name: c.Name, Taken: time.Now(), Created: c.CreationTimestamp.Time,
-		Phase: string(core.ReasonUnreadable), Writable: WritableUnknown, Happening: why.Error()}
+	return Report{topology: topologyOf(c), Namespace: c.Namespace, Name: c.Name, Taken: time.Now(),
+		Created: c.CreationTimestamp.Time, Phase: string(core.ReasonUnreadable), Writable: WritableUnknown,
+		Happening: why.Error()}
 }
 
 // showAll asks no instances: a list must be quick however many there are.

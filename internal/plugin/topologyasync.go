@@ -54,7 +54,8 @@ func (async) unproven(_ *v1alpha1.Cluster, primary *core.Server) gtid.Set {
 }
 
 func (async) takesPart(c *v1alpha1.Cluster, s *core.Server) bool {
-	return s.Replication != nil && s.Replication.IORunning && core.IsHostOf(s.Replication.SourceHost, holderOf(&c.Status))
+	return s.Replication != nil && s.Replication.IORunning &&
+		core.IsHostOf(s.Replication.SourceHost, holderOf(&c.Status))
 }
 
 func (async) fencing() fenceWords {

@@ -51,8 +51,9 @@ func (r *retention) between(from, to time.Duration) time.Duration {
 // now is what the store's clock tells, which is right.
 func (r *retention) now() time.Time { return kept((&clock{}).now(r.a.w.now)) }
 
-// copied: the data of a backup are those of this moment; they are stored a while later, by a Job
-// on some machine, whose clock may be wrong by more than the machine's of the donor.
+// copied has a backup stored whose data are those of this moment. That happens a while later, by a
+// Job on some machine, whose clock may be wrong by more than that of the donor's machine; the Job
+// then removes what has expired.
 func (r *retention) copied(b archive.Stored, machine int) {
 	off := time.Duration(0)
 	if r.rng.IntN(4) == 0 {
@@ -70,8 +71,9 @@ func (r *retention) copied(b archive.Stored, machine int) {
 	})
 }
 
-// isListed: a listing may leave out what was stored lately, and tell of what was removed lately;
-// not for as long as a part of the window.
+// isListed reports whether a listing goes by what was stored or removed at this time. It may leave
+// out what was stored lately, and tell of what was removed lately; not for as long as a part of the
+// window.
 func (r *retention) isListed(since time.Duration) bool {
 	return r.a.w.now-since >= min(r.a.bucket.lag, r.window/4) || r.rng.IntN(2) == 0
 }
@@ -193,8 +195,8 @@ func (p *pruning) remove(key archive.Key) {
 	p.a.w.cover.count("archive", "a part expired")
 }
 
-// lacks: whatever retention has removed, each moment of the window and each transaction in it is
-// restored as if nothing ever had been.
+// lacks says what retention has removed too much, "" if nothing: whatever it has removed, each
+// moment of the window and each transaction in it is restored as if nothing ever had been.
 func (r *retention) lacks() string {
 	if r.a.w.truth.lied || len(r.had) == len(r.bases) && len(r.removed) == 0 {
 		return ""

@@ -116,7 +116,8 @@ func relay(from io.Reader, to io.Writer, verbose bool) (notes []byte) {
 	}
 }
 
-// isNoise: go test prints the last word of a package only when it fails or with -v.
+// isNoise reports whether an output is the PASS of a package: go test prints the last word of a
+// package only when it fails or with -v.
 func isNoise(output string) bool { return output == "PASS\n" }
 
 // say tells in one line what was skipped and never played.

@@ -36,11 +36,11 @@ type MergeStep string
 
 // The steps.
 const (
-	// MergeWaits: nothing, for now.
+	// MergeWaits does nothing, for now.
 	MergeWaits MergeStep = "wait"
-	// MergeClears: the Job that has ended makes room for the next one.
+	// MergeClears takes away the Job that has ended, to make room for the next one.
 	MergeClears MergeStep = "clear"
-	// MergeBegins: a Job is made.
+	// MergeBegins has a Job made.
 	MergeBegins MergeStep = "begin"
 )
 

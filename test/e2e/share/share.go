@@ -34,8 +34,9 @@ func (s *Shared) Before(n Need) (empty, made bool) {
 	return empty, !n.Making
 }
 
-// GivenBack: the step has ended, and left the Cluster as it promised.
+// GivenBack notes that the step has ended, and left the Cluster as it promised: the next one can
+// have it if the step keeps it.
 func (s *Shared) GivenBack(n Need) { s.there = n.Keeping }
 
-// Failed: nobody knows what the Cluster of the step is worth.
+// Failed lets no further step have the Cluster of the step: nobody knows what it is worth.
 func (s *Shared) Failed() { s.there = false }
