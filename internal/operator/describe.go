@@ -105,7 +105,12 @@ func instanceStatus(in *core.Instance, of core.Topology, s core.Status) v1alpha1
 	return out
 }
 
+// memberRole is the role of an instance that is online in the group; "" where it is not, or where
+// nothing has been seen of the group.
 func memberRole(g *core.GroupStatus, instance string) string {
+	if g == nil {
+		return ""
+	}
 	for _, m := range g.Members {
 		if m.Instance == instance && m.State == core.MemberOnline {
 			return map[core.MemberRole]string{core.MemberPrimary: v1alpha1.RolePrimary,

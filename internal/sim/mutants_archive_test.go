@@ -40,7 +40,7 @@ func mutantsOfRetention() []mutant {
 	return []mutant{
 		{name: "retention goes by its Job's clock alone", seed: 19,
 			mutation: mutation{Holdings: func(h *archive.Holdings) { h.Store = h.Local }}},
-		{name: "retention goes by half the window", seed: 3,
+		{name: "retention goes by half the window", seed: 11,
 			mutation: mutation{Holdings: func(h *archive.Holdings) { h.Window /= 2 }}},
 		{name: "the backup that the window begins with goes, too", seed: 7,
 			mutation: mutation{Expired: func(_ *archive.Holdings, e *archive.Expiry) {
