@@ -194,6 +194,8 @@ type ReinitRequest struct {
 	Volume string
 	// Diverged tells whether the human was told that the instance holds what the others lack.
 	Diverged bool
+	// Unheard tells whether nobody could ask the instance what it holds when the request was made.
+	Unheard bool
 }
 
 // ReinitNames are the instances of requests.
@@ -219,6 +221,12 @@ func BoundReinit(all []ReinitRequest, bound ReinitRequest) []ReinitRequest {
 		}
 	}
 	return all
+}
+
+// Marked is the request with what is true of the instance as it is bound.
+func (r ReinitRequest) Marked(diverged, unheard bool) ReinitRequest {
+	r.Diverged, r.Unheard = diverged, unheard
+	return r
 }
 
 // IsBound reports whether the request is for one epoch and one volume.

@@ -42,11 +42,15 @@ func ReinitWish(c *v1alpha1.Cluster) []core.ReinitRequest {
 	return all
 }
 
-// divergedMark ends a request whose human was told that the instance holds what the others lack.
-const divergedMark = "diverged"
+// Marks at the end of a request: its human was told that the instance holds what the others lack; and
+// nobody could ask the instance.
+const (
+	divergedMark = "diverged"
+	unheardMark  = "unheard"
+)
 
-// reinitRequest reads "instance", or "instance@epoch/volume", with "/diverged" behind it. One that is
-// bound to what cannot be read is of the epoch -1, which is no epoch.
+// reinitRequest reads "instance", or "instance@epoch/volume", with "/diverged" and "/unheard" behind
+// it. One that is bound to what cannot be read is of the epoch -1, which is no epoch.
 func reinitRequest(text string) core.ReinitRequest {
 	name, to, isBound := strings.Cut(text, "@")
 	r := core.ReinitRequest{Instance: name}
@@ -55,12 +59,21 @@ func reinitRequest(text string) core.ReinitRequest {
 	}
 	parts := strings.Split(to, "/")
 	epoch, err := strconv.ParseInt(parts[0], 10, 64)
-	marked := len(parts) == 3 && parts[2] == divergedMark
-	if err != nil || len(parts) < 2 || parts[1] == "" || len(parts) > 2 && !marked {
+	if err != nil || len(parts) < 2 || parts[1] == "" {
 		r.Epoch = -1
 		return r
 	}
-	r.Epoch, r.Volume, r.Diverged = epoch, parts[1], marked
+	r.Epoch, r.Volume = epoch, parts[1]
+	for _, mark := range parts[2:] {
+		switch mark {
+		case divergedMark:
+			r.Diverged = true
+		case unheardMark:
+			r.Unheard = true
+		default:
+			return core.ReinitRequest{Instance: name, Epoch: -1}
+		}
+	}
 	return r
 }
 
@@ -77,6 +90,9 @@ func ReinitText(all []core.ReinitRequest) string {
 		}
 		if r.Diverged {
 			text += "/" + divergedMark
+		}
+		if r.Unheard {
+			text += "/" + unheardMark
 		}
 		out = append(out, text)
 	}

@@ -68,12 +68,15 @@ func (r *reinit) reinit(ctx context.Context, instances []string, timeout time.Du
 	return r.await(ctx, c, names, signs{before, claims}, timeout)
 }
 
-// shown is what there was when the human was asked, and of whom it was said that they alone hold something.
+// shown is what there was when the human was asked.
 type shown struct {
 	cluster *v1alpha1.Cluster
 	claims  map[string]types.UID
-	errant  []string
+	toldOf
 }
+
+// toldOf is of whom it was said that they alone hold something, and who did not tell what they hold.
+type toldOf struct{ errant, unheard []string }
 
 // isOutdated tells what has changed since; "" when nothing has.
 func (r *reinit) isOutdated(ctx context.Context, s *shown, now *v1alpha1.Cluster, names []string) string {
@@ -101,8 +104,9 @@ func (s *shown) request(name string) core.ReinitRequest {
 	if !known || claim == "" {
 		return core.ReinitRequest{Instance: name}
 	}
-	return core.ReinitRequest{Instance: name, Epoch: s.cluster.Status.PrimaryEpoch, Volume: string(claim),
-		Diverged: slices.Contains(s.errant, name) || slices.Contains(s.cluster.Status.DivergedInstances, name)}
+	r := core.ReinitRequest{Instance: name, Epoch: s.cluster.Status.PrimaryEpoch, Volume: string(claim)}
+	return r.Marked(slices.Contains(s.errant, name) || slices.Contains(s.cluster.Status.DivergedInstances, name),
+		slices.Contains(s.unheard, name))
 }
 
 // signs are what there was before, by which it is told what became of a request.
@@ -153,25 +157,28 @@ func (r *reinit) mayBe(c *v1alpha1.Cluster, instances []string) ([]string, error
 	return names, nil
 }
 
-// warn tells what is thrown away, and asks back. It returns of whom it said that they alone hold something.
-func (r *reinit) warn(ctx context.Context, c *v1alpha1.Cluster, names []string) (errant []string, err error) {
-	if r.yes {
-		return nil, nil
-	}
+// warn tells what is thrown away, and asks back; --yes has it look in silence.
+func (r *reinit) warn(ctx context.Context, c *v1alpha1.Cluster, names []string) (toldOf, error) {
+	var out toldOf
 	holder := holderOf(&c.Status)
 	said := r.ask.all(ctx, names)
 	// The primary's word must be the later one: see Facts.Reference.
 	primary := r.ask.all(ctx, []string{holder})[holder]
 	for _, name := range names {
-		r.say("ALL DATA OF %s IS DELETED (its Pod and PersistentVolumeClaim), and copied again from another instance.",
-			name)
 		text, alone := whatOnlyItHas(c, name, said[name], holder, primary)
-		r.say("  %s", text)
 		if alone {
-			errant = append(errant, name)
+			out.errant = append(out.errant, name)
+		}
+		if w := said[name]; w.server() == nil {
+			out.unheard = append(out.unheard, name)
+		}
+		if !r.yes {
+			r.say("ALL DATA OF %s IS DELETED (its Pod and PersistentVolumeClaim), and copied again from "+
+				"another instance.", name)
+			r.say("  %s", text)
 		}
 	}
-	return errant, r.confirm("yes", "Go on? Type yes:")
+	return out, r.confirm("yes", "Go on? Type yes:")
 }
 
 // whatOnlyItHas is what is lost with the data of an instance, as far as is known, and whether that is

@@ -50,17 +50,26 @@ func TestReinitNamesWhatOnlyALeftOutMemberHas(t *testing.T) {
 	}
 }
 
-// The request is for the epoch and the volume that were shown, and keeps what others asked for.
+// The request is for the epoch and the volume that were shown, says when the instance could not be
+// asked, and keeps what others asked for.
 func TestReinitBindsWhatItShows(t *testing.T) {
-	c := healthy().Cluster
-	c.Annotations = map[string]string{v1alpha1.AnnotationReinit: "demo-3"}
-	c.Status.PrimaryEpoch = 7
-	s := newScene(t, c, nil, claimOf("demo-2"))
-	s.yes = true
-	err := (&reinit{s.caller}).reinit(t.Context(), []string{"2"}, 100*time.Millisecond)
-	mustFail(t, err, "has not begun with demo-2")
-	if v, _ := s.annotation(s.cluster(), v1alpha1.AnnotationReinit); v != "demo-3,demo-2@7/before" {
-		t.Errorf("the annotation is %q", v)
+	for want, answers := range map[string]bool{
+		"demo-3,demo-2@7/before":         true,
+		"demo-3,demo-2@7/before/unheard": false,
+	} {
+		f := healthy()
+		f.Cluster.Annotations = map[string]string{v1alpha1.AnnotationReinit: "demo-3"}
+		f.Cluster.Status.PrimaryEpoch = 7
+		s := newScene(t, f.Cluster, nil, claimOf("demo-2"))
+		if answers {
+			s.managers(f)
+		}
+		s.yes = true
+		err := (&reinit{s.caller}).reinit(t.Context(), []string{"2"}, 100*time.Millisecond)
+		mustFail(t, err, "has not begun with demo-2")
+		if v, _ := s.annotation(s.cluster(), v1alpha1.AnnotationReinit); v != want {
+			t.Errorf("the annotation is %q, and should be %q", v, want)
+		}
 	}
 }
 
@@ -82,7 +91,7 @@ func TestReinitIsNotWrittenForAnotherClusterThanWasShown(t *testing.T) {
 		now.Status.PrimaryEpoch = 7
 		before := now.DeepCopy()
 		r := &reinit{}
-		was := shown{before, map[string]types.UID{"demo-2": "before"}, nil}
+		was := shown{before, map[string]types.UID{"demo-2": "before"}, toldOf{}}
 		change(&now.Status, r, &was)
 		s := newScene(t, now, nil, claimOf("demo-2"))
 		r.caller = s.caller

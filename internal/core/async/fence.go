@@ -43,13 +43,25 @@ func (d *decision) reinit() {
 }
 
 // enoughWithout reports whether commits that wait for so many acknowledgements get them while the
-// instance is away. What acknowledges nothing is not missed.
+// instance is away. What acknowledges nothing is not missed: it tells so itself, or the primary
+// has no more replicas attached than the others.
 func (d *decision) enoughWithout(gone *core.Instance, acks int) bool {
-	primary := d.Status.Promotion.Instance
-	if r, ok := serving(gone); !ok || !streams(r, primary) {
+	others := d.receiveBeside(gone)
+	if r, ok := serving(gone); ok && !streams(r, d.Status.Promotion.Instance) {
+		return true
+	} else if !ok && d.clients() <= others {
 		return true
 	}
-	return d.receiveBeside(gone) >= acks
+	return others >= acks
+}
+
+// clients is how many replicas the primary says are attached to it, heard here or not; 0 where it
+// does not say.
+func (d *decision) clients() int {
+	if r, ok := serving(d.holder()); ok {
+		return r.Server.SemiSync.Clients
+	}
+	return 0
 }
 
 // receiveBeside counts the replicas that receive from the primary, without this one.
@@ -65,14 +77,15 @@ func (d *decision) receiveBeside(gone *core.Instance) (n int) {
 
 // clearReinit has an instance stop acknowledging, and reports whether its data may be thrown
 // away: it acknowledges nothing any more, and nothing is lost with it but
-// what a human wants to lose. One that cannot be asked was a human's to judge, in this epoch.
+// what a human wants to lose. One that could not be asked when
+// that was asked for was a human's to judge.
 func (d *decision) clearReinit(asked core.ReinitRequest, in *core.Instance) bool {
 	r, known := in.Report.Get()
 	_, serves := serving(in)
 	holder := d.holder()
 	switch {
 	case !known, !serves:
-		return true
+		return d.LetGoUnheard(asked)
 	case r.Withheld == nil || r.Withheld.Below <= d.Status.Promotion.Epoch:
 		d.again(core.ReceivePromise{Instance: in.Name, Epoch: d.Status.Promotion.Epoch + 1})
 		d.Doing("recreating the data of " + in.Name + ": it stops receiving")

@@ -149,7 +149,7 @@ func (s *script) command(td *datadriven.TestData) string {
 			_, err := fmt.Sscan(epoch, &r.Epoch)
 			s.must(err)
 		}
-		s.w.cluster.Reinit = append(s.w.cluster.Reinit, r)
+		s.w.cluster.Reinit = append(s.w.cluster.Reinit, r.Marked(a.vals["diverged"] != "", a.vals["unheard"] != ""))
 	case "accept-loss":
 		s.w.cluster.Override = &core.Override{To: a.name, Epoch: s.w.cluster.Status.Epoch}
 	case "restart-operator":

@@ -34,8 +34,9 @@ func (d *Draft) bindReinit(name string) {
 	if !known {
 		return
 	}
-	d.Do(core.BindReinit{Request: core.ReinitRequest{Instance: name, Epoch: d.Cluster.Status.Epoch, Volume: vol.UID,
-		Diverged: slices.Contains(d.Cluster.Status.Diverged, name)}})
+	bound := core.ReinitRequest{Instance: name, Epoch: d.Cluster.Status.Epoch, Volume: vol.UID}
+	d.Do(core.BindReinit{Request: bound.Marked(slices.Contains(d.Cluster.Status.Diverged, name),
+		!canBeAsked(d.Instance(name)))})
 	d.Doing("the data of " + name + " is to be recreated: the request is bound to its volume")
 }
 
@@ -85,6 +86,23 @@ func (d *Draft) IsToBeReinitialized(name string) bool {
 		}
 		return r.Instance == name && made == d.Status.Epoch && (!r.IsBound() || !known || vol.UID == r.Volume)
 	})
+}
+
+// canBeAsked reports whether the instance's manager tells what its mysqld holds.
+func canBeAsked(in *core.Instance) bool {
+	return in.Report.Is(func(r core.Report) bool { return r.Server != nil })
+}
+
+// LetGoUnheard reports whether the data of an instance that does not tell what it holds may be thrown
+// away: it told nothing when a human asked for that either. One that has fallen silent since may hold
+// what nobody else does; whether it goes all the same is asked again.
+func (d *Draft) LetGoUnheard(r core.ReinitRequest) bool {
+	if !r.Unheard {
+		d.Doing(fmt.Sprintf("the data of %s is recreated when it tells what it holds: it did when that was "+
+			"asked for. If it is gone for good, ask again: kubectl cnmsql reinit %s %s", r.Instance,
+			d.Cluster.Name, r.Instance))
+	}
+	return r.Unheard
 }
 
 // MayGiveUp reports whether what the instance alone holds may go with its data: it is listed as diverged,

@@ -81,11 +81,13 @@ func (d *decision) reinit() {
 }
 
 // clearReinit reports whether the data of an instance that is out of the group may be thrown away: the
-// primary holds all that it holds, or a human was told what goes with it. One that cannot be asked
-// was a human's to judge, in this epoch.
+// primary holds all that it holds, or a human was told what goes with it. One that could not be asked
+// when that was asked for was a human's to judge.
 func (d *decision) clearReinit(asked core.ReinitRequest, in *core.Instance) bool {
-	r, known := in.Report.Get()
-	return !known || r.Server == nil || d.MayGiveUp(asked) || d.compareHeld(in, "recreating the data of "+in.Name)
+	if r, known := in.Report.Get(); !known || r.Server == nil {
+		return d.LetGoUnheard(asked)
+	}
+	return d.MayGiveUp(asked) || d.compareHeld(in, "recreating the data of "+in.Name)
 }
 
 // welcomeBack begins the next epoch, in which a member joins again that was asked to leave,
