@@ -3,8 +3,8 @@
 // Package e2e tests the whole product on a real local Kubernetes: real Pods,
 // real mysqld, real faults. It needs root; it brings up what it needs and touches
 // no other local Kubernetes. E2E_KEEP=1 takes the local Kubernetes that is
-// there, and leaves it behind, with what a test that failed has made; E2E_NAME is
-// its name.
+// there, and leaves it behind, with what a test that failed has made, whose story ends at
+// the step that failed; E2E_NAME is its name.
 //
 // A test is a story of one capability, which the comment above it names. Most have
 // steps, which stand in a table with what each needs (story, share.Need): a Cluster of so

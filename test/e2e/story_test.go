@@ -47,7 +47,7 @@ func newStory(t *testing.T, cluster string, makes func(*world)) *story {
 	t.Helper()
 	w := newNamespace(t, cluster)
 	s := &story{world: w, makes: makes, isWell: func(w *world) { w.healthy(2 * time.Minute) },
-		Shared: share.Shared{Alone: *alone}}
+		Shared: share.Shared{Alone: *alone, Keep: keep}}
 	t.Cleanup(func() {
 		if t.Failed() {
 			w.complain()
@@ -66,9 +66,14 @@ func applies(spec string) func(*world) {
 }
 
 // play plays each step, whatever became of those before it. One that fails shows what was going
-// on, and nobody else gets its Cluster.
+// on, and nobody else gets its Cluster. Where that is to be kept, the story ends there.
 func (s *story) play(steps []step) {
-	for _, step := range steps {
+	for i, step := range steps {
+		if s.IsOver() {
+			s.t.Logf("E2E_KEEP: what %s left stays as it is; %d steps after it are not played", steps[i-1].name,
+				len(steps)-i)
+			return
+		}
 		s.t.Run(step.name, func(t *testing.T) {
 			step.mayBeLeftOut(t)
 			w := s.in(t)

@@ -18,7 +18,10 @@ type Need struct {
 type Shared struct {
 	// Alone: each step gets one of its own.
 	Alone bool
+	// Keep: what a step that failed leaves stays, so that no other step is played.
+	Keep bool
 
+	over  bool // a step has failed, and what it left stays
 	used  bool // something was made
 	there bool // a Cluster that the next step can have
 }
@@ -39,4 +42,8 @@ func (s *Shared) Before(n Need) (empty, made bool) {
 func (s *Shared) GivenBack(n Need) { s.there = n.Keeping }
 
 // Failed lets no further step have the Cluster of the step: nobody knows what it is worth.
-func (s *Shared) Failed() { s.there = false }
+func (s *Shared) Failed() { s.there, s.over = false, s.Keep }
+
+// IsOver reports whether no further step can be played: it would need what is to stay as it is, or
+// would take it away.
+func (s *Shared) IsOver() bool { return s.over }
