@@ -152,14 +152,17 @@ type FixedParameter struct {
 	Name string
 	// Default is the server's value where nobody set one, in lower case.
 	Default string
+	// Spellings are values that mysqld takes for another one, in lower case, with that one.
+	Spellings map[string]string
 }
 
 // FixedParameters keep the value that they had when the cluster was made; the validating policy sees
-// to it.
+// to it. innodb_data_file_path is none of them: mysqld starts with a file more behind those that it
+// made.
 var FixedParameters = []FixedParameter{
-	{"lower_case_table_names", "0"},
-	{"innodb_page_size", "16384"},
-	{"innodb_data_file_path", "ibdata1:12m:autoextend"},
+	{Name: "lower_case_table_names", Default: "0"},
+	{Name: "innodb_page_size", Default: "16384", Spellings: map[string]string{
+		"4k": "4096", "8k": "8192", "16k": "16384", "32k": "32768", "64k": "65536"}},
 }
 
 // ParameterName is the form of a parameter's name, as a regular expression. What has

@@ -2,7 +2,9 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -56,7 +58,7 @@ func Parameters(table []mysql.OwnedParameter) *admissionv1.ValidatingAdmissionPo
 				"made; set it back, or make a new Cluster with it",
 			Expression: "variables.moved.size() == 0",
 			MessageExpression: "'spec.mysql.parameters: ' + variables.moved.map(f, f[1] + ' shapes the data " +
-				"directory and stays \"' + " + valuesOf("former") + "[0] + '\"').join('; ') + ': no mysqld would " +
+				"directory and stays \"' + " + valuesOf("former") + "[0] + '\"').join('; ') + ': mysqld may not " +
 				"start on the data with another value; set it back, or make a new Cluster with the other value and " +
 				"load a logical dump into it'",
 		},
@@ -79,6 +81,7 @@ func parameterVariables(table []mysql.OwnedParameter) []admissionv1.Variable {
 		{Name: "exceeding", Expression: "variables.parameters.filter(k, variables.bounds.exists(b, " + normalised +
 			".matches(b[0]) && !variables.parameters[k].lowerAscii().matches(b[1])))"},
 		{Name: "fixed", Expression: fixed(mysql.FixedParameters)},
+		{Name: "spellings", Expression: spellings(mysql.FixedParameters)},
 		{Name: "moved", Expression: "oldObject != null && has(oldObject.status) && " +
 			"has(oldObject.status.establishedAt) ? variables.fixed.filter(f, " + valuesOf("parameters") + " !=\n" +
 			valuesOf("former") + ") : []"},
@@ -101,10 +104,24 @@ func fixed(table []mysql.FixedParameter) string {
 	return "[" + strings.Join(rows, ",\n") + "]"
 }
 
-// valuesOf are those that a variable's parameters give the fixed parameter f, in any spelling.
+// spellings are the values that stand for others, behind the name of their parameter.
+func spellings(table []mysql.FixedParameter) string {
+	var rows []string
+	for _, f := range table {
+		for _, spelling := range slices.Sorted(maps.Keys(f.Spellings)) {
+			rows = append(rows, fmt.Sprintf("'%s=%s': '%s'", f.Name, spelling, f.Spellings[spelling]))
+		}
+	}
+	return "{" + strings.Join(rows, ",\n") + "}"
+}
+
+// valuesOf are those that a variable's parameters give the fixed parameter f, in any spelling of the
+// name; the value is that for which the one that is written stands.
 func valuesOf(variable string) string {
+	value := fmt.Sprintf("variables.%s[k].trim().lowerAscii()", variable)
 	return fmt.Sprintf("(variables.%[1]s.exists(k, %[2]s.matches(f[0])) ? variables.%[1]s.filter(k, "+
-		"%[2]s.matches(f[0])).map(k, variables.%[1]s[k].trim().lowerAscii()) : [f[2]])", variable, normalised)
+		"%[2]s.matches(f[0])).map(k, (f[1] + '=' + %[3]s) in variables.spellings ? "+
+		"variables.spellings[f[1] + '=' + %[3]s] : %[3]s) : [f[2]])", variable, normalised, value)
 }
 
 // bounds are a pattern of a name, one of its values, and what to say of another.

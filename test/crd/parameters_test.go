@@ -93,18 +93,27 @@ func TestWhatShapesTheDataDirectoryStaysOnceThereAreData(t *testing.T) {
 	}
 	for parameters, refused := range map[string]string{
 		`{"lower_case_table_names":"2"}`: `lower_case_table_names shapes the data directory and stays "1"`,
-		`{"lower_case_table_names":null}`: `lower_case_table_names shapes the data directory and stays "1": no ` +
-			`mysqld would start on the data with another value; set it back, or make a new Cluster`,
-		`null`:                      `lower_case_table_names shapes the data directory and stays "1"`,
-		`{"Innodb_Page-Size":"4k"}`: `innodb_page_size shapes the data directory and stays "16384"`,
-		`{"innodb_data_file_path":"ibdata1:24M"}`: `innodb_data_file_path shapes the data directory and stays ` +
-			`"ibdata1:12m:autoextend"`,
+		`{"lower_case_table_names":null}`: `lower_case_table_names shapes the data directory and stays "1": ` +
+			`mysqld may not start on the data with another value; set it back, or make a new Cluster`,
+		`null`:                       `lower_case_table_names shapes the data directory and stays "1"`,
+		`{"Innodb_Page-Size":"4k"}`:  `innodb_page_size shapes the data directory and stays "16384"`,
+		`{"innodb_page_size":"32K"}`: `innodb_page_size shapes the data directory and stays "16384"`,
+		`{"innodb_page_size":"16m"}`: `innodb_page_size shapes the data directory and stays "16384"`,
 		// Another spelling of the same, and of what is so anyway.
 		`{"lower_case_table_names":null,"Lower-Case-Table-Names":"1 "}`: "",
 		`{"innodb_page_size":"16384"}`:                                  "",
-		`{"innodb_data_file_path":"ibdata1:12M:autoextend"}`:            "",
-		`{"max_connections":"500","character_set_server":"latin1"}`:     "",
+		`{"innodb_page_size":"16k"}`:                                    "",
+		`{"Innodb-Page_Size":" 16K"}`:                                   "",
+		// mysqld starts with a file more behind its own.
+		`{"innodb_data_file_path":"ibdata1:12M;ibdata2:12M:autoextend"}`: "",
+		`{"max_connections":"500","character_set_server":"latin1"}`:      "",
 	} {
 		t.Run(parameters, func(t *testing.T) { judge(t, patch(parameters), refused) })
 	}
+	spelt := client.RawPatch("application/merge-patch+json",
+		[]byte(`{"spec":{"mysql":{"parameters":{"innodb_page_size":"16k"}}}}`))
+	judge(t, c.Patch(ctx, u.DeepCopy(), spelt), "")
+	judge(t, patch(`{"innodb_page_size":"16384"}`), "")
+	judge(t, patch(`{"innodb_page_size":null}`), "")
+	judge(t, patch(`{"innodb_page_size":"8k"}`), `innodb_page_size shapes the data directory and stays "16384"`)
 }
