@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -35,8 +36,17 @@ type MergeReconciler struct {
 	OperatorImage string
 	Now           func() time.Time
 
-	// told is why no Job could be made of each Cluster, so that it is told once.
-	told sync.Map
+	// seen has a *mergeSeen of each Cluster, by its name.
+	seen sync.Map
+}
+
+// mergeSeen is what is remembered of one Cluster, as long as it is there and this operator runs.
+type mergeSeen struct {
+	uid types.UID
+	// told is why no Job could be made, so that it is told once; empty once one could.
+	told string
+	// archived is when the archive is known to have been there at the earliest.
+	archived time.Time
 }
 
 // SetupWithManager wakes the MergeReconciler for a Cluster, its Backups, and its Job.
@@ -54,6 +64,41 @@ func archiveMergedBy(_ context.Context, job client.Object) []reconcile.Request {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: job.GetNamespace(), Name: name}}}
+}
+
+// seenOf is what is remembered of a Cluster. Nobody else has it meanwhile: a Cluster is looked at by one
+// at a time.
+func (r *MergeReconciler) seenOf(c *v1alpha1.Cluster) *mergeSeen {
+	key := client.ObjectKeyFromObject(c)
+	if is, there := r.seen.Load(key); there && is.(*mergeSeen).uid == c.UID {
+		return is.(*mergeSeen)
+	}
+	out := &mergeSeen{uid: c.UID}
+	r.seen.Store(key, out)
+	return out
+}
+
+// archivedSince is when the archive of a Cluster was there at the earliest; zero if nothing is known to
+// be archived. The status says when a part was archived last, and since when all is: whichever is
+// earlier, or was seen before.
+func (r *MergeReconciler) archivedSince(c *v1alpha1.Cluster) time.Time {
+	is := c.Status.ContinuousArchiving
+	if is == nil || is.LastArchivedTime == nil {
+		return time.Time{}
+	}
+	at := is.LastArchivedTime.Time
+	all := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
+	if all != nil && all.Status == metav1.ConditionTrue && all.LastTransitionTime.Time.Before(at) {
+		at = all.LastTransitionTime.Time
+	}
+	seen := r.seenOf(c)
+	if seen.archived.IsZero() || at.Before(seen.archived) {
+		seen.archived = at
+	}
+	if created := c.CreationTimestamp.Time; seen.archived.Before(created) {
+		return created
+	}
+	return seen.archived
 }
 
 // Reconcile looks at one Cluster. The API server is asked only if the cache has something to be done.
@@ -114,7 +159,7 @@ func (r *MergeReconciler) remover() *remover {
 // facts are what decides, and the Job that is there; nil if none is.
 func (r *MergeReconciler) facts(ctx context.Context, from client.Reader, c *v1alpha1.Cluster, m *removal,
 ) (backup.Merging, *batchv1.Job, error) {
-	out := backup.Merging{Since: c.CreationTimestamp.Time, RPO: c.Spec.Backup.ContinuousArchiving.TargetRPO()}
+	out := backup.Merging{Since: r.archivedSince(c), RPO: c.Spec.Backup.ContinuousArchiving.TargetRPO()}
 	var err error
 	if out.Taken, err = TakenOf(ctx, from, c); err != nil {
 		return out, nil, err
@@ -162,7 +207,8 @@ func (r *MergeReconciler) tellEnd(ctx context.Context, c *v1alpha1.Cluster, m *r
 // refused tells why there is no Job, once.
 func (r *MergeReconciler) refused(c *v1alpha1.Cluster, why string) error {
 	message := "small parts of the archive are not merged: " + why + ". It is tried again"
-	if before, _ := r.told.Swap(c.UID, message); before != message {
+	if seen := r.seenOf(c); seen.told != message {
+		seen.told = message
 		tell.Event(r.Recorder, c, core.Event{Warning: true, Reason: core.ReasonNotMerged, Message: message})
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,6 +28,9 @@ func newMergeWorld(t *testing.T, objs ...client.Object) *mergeWorld {
 	c := aCluster()
 	c.CreationTimestamp = metav1.NewTime(backupDay.Add(-24 * time.Hour))
 	c.Spec.Backup.ContinuousArchiving = &v1alpha1.ContinuousArchivingSpec{Enabled: true, TargetRPOSeconds: 1}
+	c.Status.ContinuousArchiving = &v1alpha1.ContinuousArchivingStatus{LastArchivedTime: &metav1.Time{Time: backupDay}}
+	c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionContinuousArchiving,
+		Status: metav1.ConditionTrue, LastTransitionTime: c.CreationTimestamp})
 	w := newBackupWorld(t, append(objs, c, storeSecret.DeepCopy())...)
 	return &mergeWorld{w, &MergeReconciler{Client: w, Live: w, Recorder: w.Recorder(), OperatorImage: "operator:1",
 		Now: w.Now}}
@@ -134,14 +138,49 @@ func TestAMergeThatFailsIsToldAndTriedAgain(t *testing.T) {
 	if !strings.Contains(told, "ArchiveNotMerged") || !strings.Contains(told, "BackoffLimitExceeded") {
 		t.Errorf("told %q", told)
 	}
-	if again := w.step(); again != time.Hour || w.tells() != "" {
+	if again := w.step(); again != 6*time.Hour || w.tells() != "" {
 		t.Errorf("again after %s", again)
 	}
-	w.Clock = w.Clock.Add(time.Hour)
+	w.Clock = w.Clock.Add(6 * time.Hour)
 	w.step()
 	w.step()
 	if job := w.job(); job == nil || ended(job) != "" {
-		t.Errorf("after an hour there is %+v", job)
+		t.Errorf("after a quarter of the day for which nothing was merged there is %+v", job)
+	}
+}
+
+// Archiving is switched on in a Cluster that is a year old, and
+// the archive was not there before its first part.
+func TestNothingIsMergedBeforeThereIsAnArchive(t *testing.T) {
+	w := newMergeWorld(t)
+	is := func(archived time.Time, all metav1.ConditionStatus) {
+		t.Helper()
+		c := w.cluster()
+		c.Status.ContinuousArchiving.LastArchivedTime = nil
+		if !archived.IsZero() {
+			c.Status.ContinuousArchiving.LastArchivedTime = &metav1.Time{Time: archived}
+		}
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionContinuousArchiving,
+			Status: all, LastTransitionTime: metav1.NewTime(w.Clock)})
+		w.Must(w.Status().Update(w.Context(), c))
+	}
+	is(time.Time{}, metav1.ConditionFalse)
+	if again := w.step(); again != 0 || w.job() != nil {
+		t.Errorf("with no archive there is %v, again after %s", w.job(), again)
+	}
+	first := w.Clock.Add(-time.Minute)
+	is(first, metav1.ConditionFalse)
+	if again := w.step(); again != 24*time.Hour-time.Minute || w.job() != nil {
+		t.Errorf("with a new archive there is %v, again after %s", w.job(), again)
+	}
+	w.Clock = first.Add(24*time.Hour - time.Second)
+	is(w.Clock, metav1.ConditionTrue)
+	if again := w.step(); again != time.Second || w.job() != nil {
+		t.Errorf("it is forgotten when the archive was seen first: %v, again after %s", w.job(), again)
+	}
+	w.Clock = w.Clock.Add(time.Second)
+	if w.step(); w.job() == nil {
+		t.Error("nothing merges after a day")
 	}
 }
 

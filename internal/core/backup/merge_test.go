@@ -31,8 +31,13 @@ func TestWhenAnArchiveIsMergedByAJobOfItsOwn(t *testing.T) {
 		"while its Job goes on":        {Merging{Job: &MergeJob{}}, 9 * day, MergeWaits, 0},
 		"a day after its Job":          {Merging{Job: &MergeJob{Ended: at(day)}}, 2 * day, MergeClears, 0},
 		"not earlier than that":        {Merging{Job: &MergeJob{Ended: at(day)}}, 2*day - 1, MergeWaits, 1},
-		"an hour after its Job failed": {Merging{Job: &MergeJob{at(day), true}}, day + time.Hour, MergeClears, 0},
-		"not at once after that":       {Merging{Job: &MergeJob{at(day), true}}, day + 1, MergeWaits, time.Hour - 1},
+		"a quarter of a day after its Job failed": {
+			Merging{Job: &MergeJob{at(day), true}}, 30 * time.Hour, MergeClears, 0},
+		"not earlier than a quarter": {Merging{Job: &MergeJob{at(day), true}}, 30*time.Hour - 1, MergeWaits, 1},
+		"later when it fails for long": {
+			Merging{Job: &MergeJob{at(2 * day), true}}, 2*day + 1, MergeWaits, 12*time.Hour - 1},
+		"each day at least": {Merging{Job: &MergeJob{at(30 * day), true}}, 31 * day, MergeClears, 0},
+		"at most each day":  {Merging{Job: &MergeJob{at(30 * day), true}}, 31*day - 1, MergeWaits, 1},
 		"its Job failed, and a Backup has merged": {
 			Merging{Taken: []Taken{completed}, Job: &MergeJob{at(1), true}}, day, MergeWaits, 10 * time.Hour},
 	} {
@@ -42,5 +47,18 @@ func TestWhenAnArchiveIsMergedByAJobOfItsOwn(t *testing.T) {
 				t.Errorf("%s, again after %s; not %s after %s", step, wake, c.step, c.wake)
 			}
 		})
+	}
+}
+
+// A Job would fail.
+func TestWhereNothingIsArchivedNothingIsMerged(t *testing.T) {
+	now := time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)
+	for name, m := range map[string]Merging{
+		"none":       {},
+		"one failed": {Job: &MergeJob{now.Add(-30 * 24 * time.Hour), true}},
+	} {
+		if step, wake := m.Next(now); step != MergeWaits || wake != 0 {
+			t.Errorf("%s: %s, again after %s", name, step, wake)
+		}
 	}
 }
