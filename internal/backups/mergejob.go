@@ -106,6 +106,9 @@ func (r *MergeReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	for _, from := range []client.Reader{r.Client, r.Live} {
 		c := &v1alpha1.Cluster{}
 		err := from.Get(ctx, req.NamespacedName, c)
+		if apierrors.IsNotFound(err) {
+			r.seen.Delete(req.NamespacedName)
+		}
 		if err != nil || c.DeletionTimestamp != nil || !c.Spec.Backup.Archives() || c.Spec.Backup.ObjectStore == nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
@@ -145,11 +148,25 @@ func (r *MergeReconciler) look(ctx context.Context, from client.Reader, c *v1alp
 	case step == backup.MergeClears:
 		return true, lookAgain, r.remover().drop(ctx, job, metav1.DeletePropagationBackground)
 	}
-	again, err = r.remover().begin(ctx, m, nil)
-	if apierrors.IsAlreadyExists(err) {
-		return true, lookAgain, nil
-	}
+	again, err = r.begin(ctx, c, m)
 	return true, again, err
+}
+
+// begin has the Job made. Once it is, what kept it from being made is told again when it comes back.
+func (r *MergeReconciler) begin(ctx context.Context, c *v1alpha1.Cluster, m *removal) (time.Duration, error) {
+	isRefused := false
+	m.fails = func(_ context.Context, why string) error {
+		isRefused = true
+		return r.refused(c, why)
+	}
+	again, err := r.remover().begin(ctx, m, nil)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return lookAgain, nil
+	case err == nil && !isRefused:
+		r.seenOf(c).told = ""
+	}
+	return again, err
 }
 
 func (r *MergeReconciler) remover() *remover {

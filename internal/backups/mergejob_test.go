@@ -221,6 +221,28 @@ func TestWhyNothingIsMergedIsToldOnce(t *testing.T) {
 	if w.step(); w.tells() != "" {
 		t.Error("it is told twice")
 	}
+	names := func(secret string) {
+		t.Helper()
+		c := w.cluster()
+		c.Spec.Backup.ObjectStore.Credentials.AccessKeyID.Name = secret
+		w.Must(w.Update(w.Context(), c))
+	}
+	names("store")
+	if w.step(); w.job() == nil {
+		t.Fatal("it is not tried again")
+	}
+	w.Must(w.Delete(w.Context(), w.job()))
+	w.Must(w.Delete(w.Context(), w.secret()))
+	names("nowhere")
+	if w.step(); !strings.Contains(w.tells(), "nowhere") {
+		t.Error("it is not told when it comes back after a Job was made")
+	}
+	w.Must(w.Delete(w.Context(), w.cluster()))
+	w.step()
+	w.r.seen.Range(func(key, _ any) bool {
+		t.Errorf("%v is remembered, which is gone", key)
+		return true
+	})
 	other := newMergeWorld(t, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "db-merge-all", Namespace: "ns"}})
 	if other.step(); !strings.Contains(other.tells(), "is not this Cluster's") {
 		t.Error("it is not told that the name is taken")
