@@ -3,6 +3,7 @@ package backups
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -13,8 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"cnmsql.co/api/v1alpha1"
@@ -52,10 +56,40 @@ type mergeSeen struct {
 // SetupWithManager wakes the MergeReconciler for a Cluster, its Backups, and its Job.
 func (r *MergeReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("archivemerge").
-		For(&v1alpha1.Cluster{}).
-		Watches(&v1alpha1.Backup{}, handler.EnqueueRequestsFromMapFunc(clusterOf)).
+		For(&v1alpha1.Cluster{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: changesMerging})).
+		Watches(&v1alpha1.Backup{}, handler.EnqueueRequestsFromMapFunc(clusterOf),
+			builder.WithPredicates(predicate.Funcs{UpdateFunc: changesTaken})).
 		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(archiveMergedBy)).
 		Complete(r)
+}
+
+// changesMerging reports whether the change of a Cluster may have something merged: who looks lists all
+// Backups of its namespace, and the status of a Cluster changes all the time.
+func changesMerging(e event.UpdateEvent) bool {
+	before, isCluster := e.ObjectOld.(*v1alpha1.Cluster)
+	after, isStill := e.ObjectNew.(*v1alpha1.Cluster)
+	if !isCluster || !isStill {
+		return true
+	}
+	return before.UID != after.UID || before.Generation != after.Generation ||
+		!before.DeletionTimestamp.Equal(after.DeletionTimestamp) ||
+		!maps.Equal(before.Annotations, after.Annotations) || isArchived(before) != isArchived(after)
+}
+
+func isArchived(c *v1alpha1.Cluster) bool {
+	return c.Status.ContinuousArchiving != nil && c.Status.ContinuousArchiving.LastArchivedTime != nil
+}
+
+// changesTaken reports whether the change of a Backup changes what TakenOf says of it.
+func changesTaken(e event.UpdateEvent) bool {
+	before, isBackup := e.ObjectOld.(*v1alpha1.Backup)
+	after, isStill := e.ObjectNew.(*v1alpha1.Backup)
+	if !isBackup || !isStill {
+		return true
+	}
+	return before.UID != after.UID || before.Status.Phase != after.Status.Phase ||
+		!before.DeletionTimestamp.Equal(after.DeletionTimestamp) ||
+		!before.Status.StartedAt.Equal(after.Status.StartedAt) || !before.Status.StoppedAt.Equal(after.Status.StoppedAt)
 }
 
 func archiveMergedBy(_ context.Context, job client.Object) []reconcile.Request {
@@ -82,11 +116,10 @@ func (r *MergeReconciler) seenOf(c *v1alpha1.Cluster) *mergeSeen {
 // be archived. The status says when a part was archived last, and since when all is: whichever is
 // earlier, or was seen before.
 func (r *MergeReconciler) archivedSince(c *v1alpha1.Cluster) time.Time {
-	is := c.Status.ContinuousArchiving
-	if is == nil || is.LastArchivedTime == nil {
+	if !isArchived(c) {
 		return time.Time{}
 	}
-	at := is.LastArchivedTime.Time
+	at := c.Status.ContinuousArchiving.LastArchivedTime.Time
 	all := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
 	if all != nil && all.Status == metav1.ConditionTrue && all.LastTransitionTime.Time.Before(at) {
 		at = all.LastTransitionTime.Time

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/backupjob"
@@ -267,4 +268,52 @@ func TestAnArchiveIsNotRemovedWhileItIsMerged(t *testing.T) {
 	if is := (&batchv1.Job{}); w.found("db-remove-all", is) {
 		t.Error("it is removed meanwhile")
 	}
+}
+
+// A Cluster's status is written every few seconds, and who looks lists Backups.
+func TestWhatHasTheMergingOfAnArchiveLookedAt(t *testing.T) {
+	at := metav1.NewTime(backupDay)
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.Cluster)
+		wakes  bool
+	}{
+		"nothing":             {func(*v1alpha1.Cluster) {}, false},
+		"its status":          {func(c *v1alpha1.Cluster) { c.Status.PrimaryEpoch++ }, false},
+		"the first part":      {func(c *v1alpha1.Cluster) { archives(c, at) }, true},
+		"its spec":            {func(c *v1alpha1.Cluster) { c.Generation++ }, true},
+		"its annotations":     {func(c *v1alpha1.Cluster) { c.Annotations = map[string]string{"a": "b"} }, true},
+		"its deletion":        {func(c *v1alpha1.Cluster) { c.DeletionTimestamp = &at }, true},
+		"another of its name": {func(c *v1alpha1.Cluster) { c.UID = "other" }, true},
+	} {
+		after := aCluster()
+		if c.change(after); changesMerging(event.UpdateEvent{ObjectOld: aCluster(), ObjectNew: after}) != c.wakes {
+			t.Errorf("a Cluster, of which changes %s: looked at is %t", name, !c.wakes)
+		}
+	}
+	before, after := aCluster(), aCluster()
+	archives(before, at)
+	archives(after, metav1.NewTime(backupDay.Add(time.Minute)))
+	if changesMerging(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
+		t.Error("each part that is archived has it looked at")
+	}
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.Backup)
+		wakes  bool
+	}{
+		"its progress": {func(b *v1alpha1.Backup) { b.Status.JobName = "j" }, false},
+		"its phase":    {func(b *v1alpha1.Backup) { b.Status.Phase = v1alpha1.BackupFailed }, true},
+		"its begin":    {func(b *v1alpha1.Backup) { b.Status.StartedAt = &at }, true},
+		"its end":      {func(b *v1alpha1.Backup) { b.Status.StoppedAt = &at }, true},
+		"its deletion": {func(b *v1alpha1.Backup) { b.DeletionTimestamp = &at }, true},
+		"another":      {func(b *v1alpha1.Backup) { b.UID = "other" }, true},
+	} {
+		after := aBackup("b")
+		if c.change(after); changesTaken(event.UpdateEvent{ObjectOld: aBackup("b"), ObjectNew: after}) != c.wakes {
+			t.Errorf("a Backup, of which changes %s: looked at is %t", name, !c.wakes)
+		}
+	}
+}
+
+func archives(c *v1alpha1.Cluster, at metav1.Time) {
+	c.Status.ContinuousArchiving = &v1alpha1.ContinuousArchivingStatus{LastArchivedTime: &at}
 }
