@@ -49,6 +49,7 @@ func (r *restorer) awaitEnding(ctx context.Context, done <-chan struct{}, writte
 	tick := time.NewTicker(endingLook)
 	defer tick.Stop()
 	var last int64
+	var unknown error // why it could not be told last
 	began := time.Now()
 	progress, told := began, began
 	for {
@@ -59,21 +60,31 @@ func (r *restorer) awaitEnding(ctx context.Context, done <-chan struct{}, writte
 			return ctx.Err()
 		case <-tick.C:
 		}
-		now, err := written()
-		if err == nil && now != last {
+		var now int64
+		if now, unknown = written(); unknown == nil && now != last {
 			last, progress = now, time.Now()
 		}
 		if silent := time.Since(progress); silent >= endingStall {
-			return &namedError{core.Problem{Reason: core.InstanceRestoreFailed, Message: fmt.Sprintf("mysqld was told "+
-				"to end on the restored data %s ago, and has written nothing for %s: look at the volume; the restore "+
-				"begins anew", time.Since(began).Round(time.Second), silent.Round(time.Second))}, restoreAgain}
+			return givenUp(time.Since(began), silent, unknown)
 		}
 		if time.Since(told) >= endingTold {
 			told = time.Now()
 			r.log.Info("mysqld writes all to its files, and ends then", "since", time.Since(began).Round(
-				time.Second).String(), "writtenBytes", last, "error", err)
+				time.Second).String(), "writtenBytes", last, "error", unknown)
 		}
 	}
+}
+
+// givenUp is why a mysqld is not waited for any more that was told to end: it has been silent for so
+// long, or nobody could tell whether it was.
+func givenUp(since, silent time.Duration, unknown error) error {
+	why := fmt.Sprintf("has written nothing for %s", silent.Round(time.Second))
+	if unknown != nil {
+		why = fmt.Sprintf("it is not known whether it writes: %v", unknown)
+	}
+	return &namedError{core.Problem{Reason: core.InstanceRestoreFailed, Message: fmt.Sprintf("mysqld was told to end "+
+		"on the restored data %s ago, and %s: look at the volume; the restore begins anew",
+		since.Round(time.Second), why)}, restoreAgain}
 }
 
 var bytesWritten = regexp.MustCompile(`(?m)^(?:wchar|write_bytes): (\d+)$`)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,18 +31,26 @@ func TestARestoredServerMayWriteForAsLongAsItTakes(t *testing.T) {
 }
 
 func TestARestoredServerThatWritesNothingAndStaysIsGivenUpByName(t *testing.T) {
-	for name, written := range map[string]func() (int64, error){
-		"it is seen":   func() (int64, error) { return 17, nil },
-		"nobody knows": func() (int64, error) { return 0, errors.New("no such file") },
+	for name, of := range map[string]struct {
+		written     func() (int64, error)
+		says, never string
+	}{
+		"it is seen": {func() (int64, error) { return 17, nil },
+			"and has written nothing for 10m0s: look", "not known"},
+		"nobody knows": {func() (int64, error) { return 0, errors.New("no such file") },
+			"and it is not known whether it writes: no such file: look", "has written"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := &restorer{log: newLogger(io.Discard, "info")}
 				began := time.Now()
-				err := r.awaitEnding(t.Context(), make(chan struct{}), written)
+				err := r.awaitEnding(t.Context(), make(chan struct{}), of.written)
 				var named *namedError
 				if !errors.As(err, &named) || named.Reason != core.InstanceRestoreFailed {
-					t.Errorf("it ends with %v", err)
+					t.Fatalf("it ends with %v", err)
+				}
+				if !strings.Contains(named.Message, of.says) || strings.Contains(named.Message, of.never) {
+					t.Errorf("it says %q", named.Message)
 				}
 				if took := time.Since(began); took < endingStall || took > endingStall+2*endingLook {
 					t.Errorf("it is given up after %s", took)
