@@ -284,7 +284,7 @@ func (m *manager) keep(change func(*volumeRecord)) error { return m.record.chang
 // Whoever waits while it changes an account keeps everybody else from logging in, the replicas too.
 func (m *manager) isAcknowledged() bool {
 	return get(m, func(s *state) bool {
-		if s.status.server == nil || !m.answers() {
+		if s.status.server == nil || !s.answers(m.disk.stalls()) {
 			return false
 		}
 		c := s.status.server.SemiSync

@@ -20,7 +20,7 @@ func (m *manager) stopWrites() error {
 	}
 	began := time.Now()
 	m.update(func(s *state) { s.mysqld.stopsWrites = true })
-	answers := get(m, func(*state) bool { return m.answers() })
+	answers := get(m, func(s *state) bool { return s.answers(m.disk.stalls()) })
 	ctx, cancel := context.WithTimeout(context.Background(), agent.DemoteLimit(answers))
 	defer cancel()
 	err := m.sessions.refuseWrites(ctx)

@@ -196,9 +196,10 @@ func (m *manager) facts() *agent.Facts {
 // process is mysqld as the worker decides by it; the mutex is held.
 func (m *manager) process() agent.Mysqld {
 	s := &m.st
+	stalls := m.disk.stalls() // asked once: a mysqld that is silent while nothing stalls hangs
 	p := agent.Mysqld{
-		Up: s.mysqld.proc.running(), Accepted: s.mysqld.accepted, Answers: m.answers(), AnsweredAt: s.status.answered,
-		DiskStalled: m.disk.stalls(), DownSince: s.mysqld.downSince, Ended: s.mysqld.ended,
+		Up: s.mysqld.proc.running(), Accepted: s.mysqld.accepted, Answers: s.answers(stalls),
+		AnsweredAt: s.status.answered, DiskStalled: stalls, DownSince: s.mysqld.downSince, Ended: s.mysqld.ended,
 		MayWrite: s.mysqld.mayWrite,
 		Failures: s.mysqld.failures, DataRemoved: s.mysqld.dataRemoved, LoginRefused: s.access.refused,
 		Ending: s.status.ending,
@@ -224,11 +225,10 @@ func (m *manager) replicationFacts(f *agent.Facts) {
 	f.ApplyTriedAt = m.st.status.applying.tried
 }
 
-// answers reports whether mysqld has answered lately, and could keep what it is told; the mutex is
-// held.
-func (m *manager) answers() bool {
-	s := &m.st
-	return s.mysqld.accepted && s.status.misses < agent.UnansweredLimit && !m.disk.stalls()
+// answers reports whether mysqld has answered lately, and could keep what it is told, which it cannot
+// on a volume that stalls.
+func (s *state) answers(stalls bool) bool {
+	return s.mysqld.accepted && s.status.misses < agent.UnansweredLimit && !stalls
 }
 
 // answeredWithin tells whether mysqld has answered lately.

@@ -23,7 +23,7 @@ func (m *manager) report() core.Report {
 		Lagging: s.status.lagging,
 	}
 	work.decision.Begin(&r)
-	p := agent.Process{Up: s.mysqld.proc.running(), Accepted: s.mysqld.accepted, Answers: m.answers(),
+	p := agent.Process{Up: s.mysqld.proc.running(), Accepted: s.mysqld.accepted, Answers: s.answers(m.disk.stalls()),
 		MayWrite: s.mysqld.mayWrite, Ended: s.mysqld.ended, Failures: s.mysqld.failures, EndReason: s.mysqld.endReason}
 	if m.record != nil {
 		kept := m.record.get()
