@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
@@ -30,23 +31,41 @@ func (m *manager) viewAfter(s *clusterState, c *v1alpha1.Cluster, next *agent.Cl
 
 // keepLatest keeps on the volume how far the status was seen to get. The volume may stall,
 // and whoever takes a view does not wait for it: a primary has it on the volume before it
-// accepts a write, a replica before it receives, and everybody within a second.
+// accepts a write, a replica before it receives, and everybody within a second. It also keeps room
+// there for what is promised next, which nobody else does once the manager has begun.
 func (m *manager) keepLatest(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	failed := false
+	latest := lasting{log: m.log, what: "remembering the epoch of the Cluster's status"}
+	room := lasting{log: m.log, what: "keeping room on the volume for what the manager must remember"}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		err := m.rememberLatest()
-		if err != nil && !failed {
-			m.log.Warn("remembering the epoch of the Cluster's status; it is tried again", "error", err)
+		latest.note(m.rememberLatest())
+		if record := get(m, func(*state) *recordFile { return m.record }); record != nil {
+			room.note(record.keepRoom())
 		}
-		failed = err != nil
 	}
+}
+
+// lasting tells of what fails again and again once, and of its end.
+type lasting struct {
+	log    *slog.Logger
+	what   string
+	failed bool
+}
+
+func (l *lasting) note(err error) {
+	if err != nil && !l.failed {
+		l.log.Warn(l.what+"; it is tried again", "error", err)
+	}
+	if err == nil && l.failed {
+		l.log.Info(l.what + " succeeds again")
+	}
+	l.failed = err != nil
 }
 
 func (m *manager) rememberLatest() error {

@@ -3,7 +3,6 @@ package instance
 import (
 	"bytes"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -23,7 +22,7 @@ const sparedSize = 16 << 10
 func (s spared) spare() string { return s.file + ".new" }
 
 // write replaces the text; after a crash it is the old or the new one. It takes room only when the
-// spare is too small or missing.
+// spare is too small or missing, and makes none for the next text: see keepRoom.
 func (s spared) write(text []byte) error {
 	// Until it is on disk which file has which name, the spare may be what is read after a crash.
 	if err := syncDir(s.file); err != nil {
@@ -35,12 +34,7 @@ func (s spared) write(text []byte) error {
 	if err := s.exchange(); err != nil {
 		return err
 	}
-	if err := syncDir(s.file); err != nil {
-		return err
-	}
-	// What is kept stands on disk. A spare that cannot be made now is tried at the next change.
-	_ = s.keepRoom()
-	return nil
+	return syncDir(s.file)
 }
 
 // fillSpare writes text into the spare, and keeps its size.
@@ -64,7 +58,7 @@ func (s spared) fillSpare(text []byte) error {
 }
 
 // exchange gives the file the spare's text and the spare the file's. A file system that cannot
-// have two names changed at once has the spare made anew.
+// have two names changed at once has no spare until keepRoom makes it anew.
 func (s spared) exchange() error {
 	err := unix.Renameat2(unix.AT_FDCWD, s.spare(), unix.AT_FDCWD, s.file, unix.RENAME_EXCHANGE)
 	if err == nil {
@@ -73,14 +67,10 @@ func (s spared) exchange() error {
 	return os.Rename(s.spare(), s.file)
 }
 
-// keepRoom makes the spare as large as the next text may be. What is written are bytes, not a hole.
-func (s spared) keepRoom() error {
-	want := int64(sparedSize)
-	if text, err := os.ReadFile(s.file); err == nil {
-		want = max(want, 2*int64(len(bytes.TrimRight(text, "\n"))))
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
+// keepRoom makes the spare as large as the text may be that follows one of a given length, and only
+// looks where it is. What is written are bytes, not a hole.
+func (s spared) keepRoom(length int) error {
+	want := int64(max(sparedSize, 2*length))
 	info, err := os.Lstat(s.spare())
 	if err == nil && info.Size() >= want {
 		return nil

@@ -2,11 +2,19 @@ package instance
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // formerRecord is a record as releases wrote it that kept no room.
@@ -24,6 +32,7 @@ func TestWhatIsRememberedChangesOnAFullVolume(t *testing.T) {
 			must(t, err)
 			if former == "" {
 				must(t, m.change(func(r *volumeRecord) { r.NoWritesBelow, r.Stage = 7, stagePopulated }))
+				must(t, m.keepRoom())
 			}
 			fillUp(t, dir)
 			for epoch := int64(8); epoch < 20; epoch++ {
@@ -101,10 +110,97 @@ func TestARecordOfAnyLengthIsReadByFormerReleasesToo(t *testing.T) {
 		if r != m.get() || r.TailBase != base {
 			t.Errorf("a record of %d bytes is read as %d, acks %d", length, len(r.TailBase), r.Acks)
 		}
+		must(t, m.keepRoom())
 		info, err := os.Stat(m.file() + ".new")
 		must(t, err)
 		if info.Size() < int64(max(sparedSize, 2*length)) {
 			t.Errorf("behind a record of %d bytes there is room for %d", length, info.Size())
 		}
+	}
+}
+
+// A volume that is full when it is locked has no room, and may be given some later, while nothing is
+// promised. That it has none is told once, and so is that it has.
+func TestRoomIsMadeWhenAFullVolumeHasSomeAgain(t *testing.T) {
+	dir := t.TempDir()
+	meta := filepath.Join(dir, "meta")
+	mountSmall(t, meta, "1m")
+	must(t, os.WriteFile(filepath.Join(meta, "state.json"), []byte(formerRecord), 0o600))
+	fillUp(t, meta)
+	var log bytes.Buffer
+	told := func(what string) int { return strings.Count(log.String(), what) }
+	const fails, ends = "must remember; it is tried again", "must remember succeeds again"
+	synctest.Test(t, func(t *testing.T) {
+		m := managerIn(dir, &log)
+		must(t, m.tryVolume(t.Context()))
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { defer close(over); m.keepLatest(ctx) }()
+		<-time.After(3500 * time.Millisecond)
+		synctest.Wait()
+		if told(fails) != 1 || told(ends) != 0 {
+			t.Errorf("without room it says %s", log.String())
+		}
+		must(t, os.Remove(filepath.Join(meta, "filler")))
+		<-time.After(2 * time.Second)
+		cancel()
+		<-over
+		if info, err := os.Stat(m.record.file() + ".new"); err != nil || info.Size() < sparedSize {
+			t.Errorf("there is no room: %v", err)
+		}
+		if told(fails) != 1 || told(ends) != 1 {
+			t.Errorf("with room it says %s", log.String())
+		}
+		fillUp(t, meta)
+		must(t, m.record.change(func(r *volumeRecord) { r.NoWritesBelow = 8 }))
+		m.record.close()
+	})
+}
+
+// A manager that takes over has a mysqld that may be writable, and nothing fences it yet: it writes
+// nothing to a volume that may stall.
+func TestWhoInheritsAVolumeOnlyReads(t *testing.T) {
+	dir := t.TempDir()
+	m, err := lockVolume(t.Context(), dir)
+	must(t, err)
+	defer m.close()
+	must(t, m.change(func(r *volumeRecord) { r.NoWritesBelow = 7 }))
+	if _, err := os.Stat(m.file() + ".new"); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("the first change leaves a spare: %v", err)
+	}
+	lock, err := unix.Dup(int(m.lock.Fd()))
+	must(t, err)
+	heir, err := inheritVolume(dir, lock)
+	must(t, err)
+	if _, err := os.Stat(m.file() + ".new"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it made room: %v", err)
+	}
+	if r := heir.get(); r.NoWritesBelow != 7 {
+		t.Errorf("it remembers %+v", r)
+	}
+	must(t, heir.keepRoom())
+	if _, err := os.Stat(m.file() + ".new"); err != nil {
+		t.Errorf("it makes no room later: %v", err)
+	}
+	heir.close()
+	must(t, os.Remove(m.file()+".new"))
+	must(t, heir.keepRoom())
+	if _, err := os.Stat(m.file() + ".new"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what is another manager's is written to: %v", err)
+	}
+}
+
+// The volume may stall between a promise that stands on disk and the room for the next one.
+func TestAPromiseIsInForceBeforeRoomIsMadeForTheNext(t *testing.T) {
+	dir := t.TempDir()
+	m, err := lockVolume(t.Context(), dir)
+	must(t, err)
+	defer m.close()
+	must(t, m.change(func(r *volumeRecord) { r.NoWritesBelow = 7 }))
+	if _, err := os.Stat(m.file() + ".new"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("room was made before the promise counted: %v", err)
+	}
+	if below := m.get().NoWritesBelow; below != 7 {
+		t.Errorf("it remembers the promise %d", below)
 	}
 }

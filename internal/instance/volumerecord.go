@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -118,6 +119,8 @@ type recordFile struct {
 	now      volumeRecord
 	lock     *os.File
 	closed   bool // guarded by changing
+	// length is of the text on the volume, guarded by changing.
+	length int
 }
 
 // lockVolume waits until no other manager uses the volume: the former container
@@ -140,6 +143,9 @@ func lockVolume(ctx context.Context, dir string) (*recordFile, error) {
 				_ = f.Close()
 				return nil, err
 			}
+			// mysqld, which may fill the volume, is started later. Where there is no room now,
+			// keepLatest tries again, and tells.
+			_ = m.keepRoom()
 			return m, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) {
@@ -155,7 +161,8 @@ func lockVolume(ctx context.Context, dir string) (*recordFile, error) {
 	}
 }
 
-// inheritVolume goes on with a lock that this process has.
+// inheritVolume goes on with a lock that this process has. It only reads: mysqld may be writable, and
+// until somebody fences it, nothing may wait for a volume that stalls.
 func inheritVolume(dir string, lock int) (*recordFile, error) {
 	m := &recordFile{dir: dir, lock: os.NewFile(uintptr(lock), filepath.Join(dir, "lock"))}
 	return m, m.load()
@@ -163,11 +170,8 @@ func inheritVolume(dir string, lock int) (*recordFile, error) {
 
 func (m *recordFile) file() string { return filepath.Join(m.dir, "state.json") }
 
-// load reads what is remembered, and has room on the volume kept for the next change: mysqld, which may
-// fill it, is started later.
+// load reads what is remembered.
 func (m *recordFile) load() error {
-	// A volume that has no room now may have some at the next change, which says so if not.
-	_ = spared{m.file()}.keepRoom()
 	text, err := os.ReadFile(m.file())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -179,7 +183,19 @@ func (m *recordFile) load() error {
 		return fmt.Errorf("reading what the manager remembers in %s: %w; the file was damaged from outside",
 			m.file(), err)
 	}
+	m.length = len(bytes.TrimRight(text, "\n"))
 	return nil
+}
+
+// keepRoom has room on the volume for the next change, if it is not there yet. It is in nobody's way
+// but that of another change, and does nothing once the lock was given back.
+func (m *recordFile) keepRoom() error {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	if m.closed {
+		return nil
+	}
+	return spared{m.file()}.keepRoom(m.length)
 }
 
 func (m *recordFile) get() volumeRecord {
@@ -188,7 +204,8 @@ func (m *recordFile) get() volumeRecord {
 	return m.now
 }
 
-// change keeps a change; when it returns nil, the change survives a power loss.
+// change keeps a change; when it returns nil, the change survives a power loss. Whoever promises acts
+// on it at once: room for the next change is made later, by keepLatest.
 func (m *recordFile) change(f func(*volumeRecord)) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -208,6 +225,7 @@ func (m *recordFile) change(f func(*volumeRecord)) error {
 	if err := (spared{m.file()}).write(append(text, '\n')); err != nil {
 		return fmt.Errorf("keeping what the manager must remember: %w", err)
 	}
+	m.length = len(text)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.now = next
