@@ -15,6 +15,9 @@
 // manager keeps itself changes in one: the life of mysqld, its status, the volume's
 // data, and the view of the Cluster.
 //
+// An activity notes what came of it before it is over, and facts ask first which one goes on: so
+// who finds that nothing goes on also finds every outcome.
+//
 // The package must not decide: a condition on an epoch, a promotion or a GTID
 // set belongs into core/agent. Nor does it know who else is in the cluster, but
 // by the Cluster's status.

@@ -160,11 +160,12 @@ func get[T any](m *manager, f func(*state) T) T {
 func (m *manager) facts() *agent.Facts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	goesOn := m.activities.current() // first: of what does not go on any more, all that follows has the outcome
 	s, peers, clone, errant := &m.st, m.inquirer.said(), m.cloner.said(), m.errant.known()
 	f := &agent.Facts{
 		Now: time.Now(), Me: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Cluster: s.cluster.view,
 		Locked: s.volume.locked, Data: s.volume.data, Foreign: s.volume.foreign, WasFenced: m.worker.said().wasFenced,
-		Activity: m.activities.current(), Server: s.status.server, WritableEpoch: s.mysqld.writable,
+		Activity: goesOn, Server: s.status.server, WritableEpoch: s.mysqld.writable,
 		Primary: peers.primary,
 		Asking:  peers.asking || time.Now().Before(peers.again), AskFailed: peers.failed,
 		Maintenance: errant.Maintenance, Statements: errant.Statements(),
