@@ -11,7 +11,9 @@
 // A concern is a component: a type that keeps what it knows, with a lock of its own
 // where others read it, and names in an interface what it asks of its manager. The
 // manager gathers facts and reports under its mutex, and takes a component's lock
-// then; so a component holds no lock of its own when it asks its manager. What the
+// then; so a component holds no lock of its own when it asks its manager. So it is with the
+// volume record: a view that makes a volume the Cluster's changes the record under the mutex, and
+// who holds the record's lock does not wait for the mutex. What the
 // manager keeps itself changes in one: the life of mysqld, its status, the volume's
 // data, and the view of the Cluster.
 //

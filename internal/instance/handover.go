@@ -123,8 +123,6 @@ func (t ticks) time() time.Time {
 func (m *manager) handOver(path string) error {
 	m.launcher.starting.Lock()
 	defer m.launcher.starting.Unlock()
-	m.record.changing.Lock() // what is being kept is kept
-	defer m.record.changing.Unlock()
 	children.mu.Lock() // no child inherits what is meant for the new binary
 	defer children.mu.Unlock()
 	if !m.disk.underway.TryLock() {
@@ -138,7 +136,11 @@ func (m *manager) handOver(path string) error {
 	if proc.running() {
 		defer proc.output.stop()()
 	}
-	left, inherited := m.handover()
+	left, inherited, why := m.seize()
+	if why != "" {
+		return errors.New(why)
+	}
+	defer m.record.changing.Unlock()
 	file, err := left.write()
 	if err != nil {
 		return err
@@ -157,10 +159,24 @@ func (m *manager) mayNotHandOver() string {
 	return m.facts().MayNotHandOver()
 }
 
-// handover gathers what is handed over, and the file descriptors that go with it.
-func (m *manager) handover() (*handover, []int) {
+// seize gathers what is handed over, and keeps the record from being changed after that; or it tells
+// what the manager has in hand that it cannot hand over. The record is seized under the mutex and
+// without waiting: whoever takes a view waits for the record while it holds the mutex.
+func (m *manager) seize() (left *handover, inherited []int, why string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if why := m.known().MayNotHandOver(); why != "" {
+		return nil, nil, why
+	}
+	if !m.record.changing.TryLock() {
+		return nil, nil, "what the manager must remember is being kept"
+	}
+	left, inherited = leftBy(m)
+	return left, inherited, ""
+}
+
+// leftBy gathers what is handed over, and the file descriptors that go with it; the mutex is held.
+func leftBy(m *manager) (*handover, []int) {
 	s := &m.st
 	epoch, renewed := m.lease.held()
 	bin := m.launcher.server()

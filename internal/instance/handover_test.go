@@ -268,3 +268,39 @@ func TestHandoverKeepsItsFormat(t *testing.T) {
 		t.Errorf("format %d has names of its own: write them here", HandoverFormat)
 	}
 }
+
+// Whoever takes a view may wait for the record while it holds the manager's mutex: one that hands over
+// at that time must not hold the record and wait for the mutex.
+func TestAHandoverAndAViewDoNotWaitForEachOther(t *testing.T) {
+	m := managerIn(t.TempDir(), io.Discard)
+	must(t, m.tryVolume(t.Context()))
+	m.setCluster(&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "u-1"}})
+	m.mu.Lock()
+	handed, changed := make(chan error, 1), make(chan error, 1)
+	go func() { handed <- m.handOver(m.opt.Dirs.Run + "/nothing") }()
+	until(t, "the handover waits for the mutex", func() bool {
+		if m.disk.underway.TryLock() {
+			m.disk.underway.Unlock()
+			return false
+		}
+		return true
+	})
+	go func() { changed <- m.record.change(func(r *volumeRecord) { r.NoWritesBelow = 7 }) }()
+	select {
+	case err := <-changed:
+		must(t, err)
+	case <-time.After(5 * time.Second):
+		t.Error("the record cannot be changed while the mutex is held")
+	}
+	m.mu.Unlock()
+	if err := <-handed; err == nil {
+		t.Error("it became what does not exist")
+	}
+	m.record.changing.Lock()
+	err := m.handOver(m.opt.Dirs.Run + "/nothing")
+	m.record.changing.Unlock()
+	if err == nil || err.Error() != "what the manager must remember is being kept" {
+		t.Errorf("while the record is changed it says %v", err)
+	}
+	m.record.close()
+}

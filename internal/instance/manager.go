@@ -160,6 +160,11 @@ func get[T any](m *manager, f func(*state) T) T {
 func (m *manager) facts() *agent.Facts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.known()
+}
+
+// known is facts; the mutex is held.
+func (m *manager) known() *agent.Facts {
 	goesOn := m.activities.current() // first: of what does not go on any more, all that follows has the outcome
 	s, peers, clone, errant := &m.st, m.inquirer.said(), m.cloner.said(), m.errant.known()
 	f := &agent.Facts{
