@@ -21,20 +21,32 @@ import (
 const bundleSuffix = ".bundle.zst"
 
 func bundleKey(prefix string, b facts.Bundle) string {
-	return fmt.Sprintf("%s%010d/%010d-%010d%s", prefix, b.Epoch, b.First, b.Last, bundleSuffix)
+	return spanKey(prefix, b.Span(), bundleSuffix)
 }
 
 // readBundleKey tells which parts a bundle holds; false for any other object.
 func readBundleKey(prefix, key string) (b facts.Bundle, ok bool) {
+	s, ok := readSpanKey(prefix, key, bundleSuffix)
+	b.Epoch, b.First, b.Last = s.Epoch, s.First, s.Last
+	return b, ok
+}
+
+// spanKey names an object after the parts that it tells of.
+func spanKey(prefix string, s facts.Span, suffix string) string {
+	return fmt.Sprintf("%s%010d/%010d-%010d%s", prefix, s.Epoch, s.First, s.Last, suffix)
+}
+
+// readSpanKey tells which parts an object of this suffix tells of; false for any other object.
+func readSpanKey(prefix, key, suffix string) (s facts.Span, ok bool) {
 	rest, under := strings.CutPrefix(key, prefix)
 	dir, name, nested := strings.Cut(rest, "/")
-	numbers, is := strings.CutSuffix(name, bundleSuffix)
+	numbers, is := strings.CutSuffix(name, suffix)
 	first, last, both := strings.Cut(numbers, "-")
 	var errs [3]error
-	b.Epoch, errs[0] = strconv.ParseInt(dir, 10, 64)
-	b.First, errs[1] = strconv.ParseInt(first, 10, 64)
-	b.Last, errs[2] = strconv.ParseInt(last, 10, 64)
-	return b, under && nested && is && both && errors.Join(errs[:]...) == nil && key == bundleKey(prefix, b)
+	s.Epoch, errs[0] = strconv.ParseInt(dir, 10, 64)
+	s.First, errs[1] = strconv.ParseInt(first, 10, 64)
+	s.Last, errs[2] = strconv.ParseInt(last, 10, 64)
+	return s, under && nested && is && both && errors.Join(errs[:]...) == nil && key == spanKey(prefix, s, suffix)
 }
 
 // bundleOf makes the object of a bundle.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -50,21 +48,11 @@ type writtenRun struct {
 	Through int64 `json:"through,omitempty"`
 }
 
-func summaryKey(prefix string, s facts.Span) string {
-	return fmt.Sprintf("%s%010d/%010d-%010d%s", prefix, s.Epoch, s.First, s.Last, summarySuffix)
-}
+func summaryKey(prefix string, s facts.Span) string { return spanKey(prefix, s, summarySuffix) }
 
 // readSummaryKey tells where the bundles lie of which a summary tells; false for any other object.
-func readSummaryKey(prefix, key string) (s facts.Span, ok bool) {
-	rest, under := strings.CutPrefix(key, prefix)
-	dir, name, nested := strings.Cut(rest, "/")
-	numbers, is := strings.CutSuffix(name, summarySuffix)
-	first, last, both := strings.Cut(numbers, "-")
-	var errs [3]error
-	s.Epoch, errs[0] = strconv.ParseInt(dir, 10, 64)
-	s.First, errs[1] = strconv.ParseInt(first, 10, 64)
-	s.Last, errs[2] = strconv.ParseInt(last, 10, 64)
-	return s, under && nested && is && both && errors.Join(errs[:]...) == nil && key == summaryKey(prefix, s)
+func readSummaryKey(prefix, key string) (facts.Span, bool) {
+	return readSpanKey(prefix, key, summarySuffix)
 }
 
 // getSummary reads one; nil if there is none that says anything.
