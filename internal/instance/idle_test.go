@@ -43,7 +43,9 @@ const envIdleManager, envIdleProfile = "CNMSQL_TEST_MANAGER", "CNMSQL_IDLE_PROFI
 func TestMain(m *testing.M) {
 	text := os.Getenv(envIdleManager)
 	if text == "" {
-		os.Exit(m.Run())
+		code := m.Run()
+		_ = os.RemoveAll(template.dir)
+		os.Exit(code)
 	}
 	if err := runIdleManager(text); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -63,7 +65,9 @@ func runIdleManager(text string) error {
 		}
 		defer stop()
 	}
-	o := site{c.Dir, c.Root, c.Port}.options(c.N)
+	s := site{dir: c.Dir, root: c.Root, port: c.Port}
+	s.mysqld = s.image()
+	o := s.options(c.N)
 	api := &rest.Config{Host: c.API, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 	kube, err := newAPIServer(api, o.Namespace, o.Cluster, func(error) {})
 	if err != nil {

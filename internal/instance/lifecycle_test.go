@@ -65,7 +65,7 @@ func quorum(c *v1alpha1.Cluster) {
 }
 
 func TestASwitchover(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newWorld(t, nil).initialises()
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)
 	db := w.app(one)
@@ -279,7 +279,7 @@ func TestAHungServerIsToldAndADemotionKillsIt(t *testing.T) {
 }
 
 func TestABootstrapThatWasInterruptedBeginsAnew(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newWorld(t, nil).initialises()
 	one := w.start(1)
 	w.grant("db-1", core.ProofBootstrap, "", "", 0)
 	for one.remembers().Stage != stageBootstrapping {

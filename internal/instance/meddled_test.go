@@ -82,6 +82,7 @@ func (w *world) takesWritesAgain(n *node) {
 
 // The group itself closes nobody and opens nobody while roles stay as they are.
 func TestWhatSomebodySetByHandInAGroupIsSetBack(t *testing.T) {
+	inAll(t)
 	w, n := threeMembers(t)
 	w.exec(w.app(n[0]), "ALTER TABLE t MODIFY id INT AUTO_INCREMENT")
 	rows := 0

@@ -58,6 +58,7 @@ func TestAPasswordChangedDuringAFailoverIsFollowed(t *testing.T) {
 
 // The former primary's kubelet was faster: the new one has the Secret of before still.
 func TestAnOlderSecretDoesNotUndoANewerPassword(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil)
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)
@@ -129,6 +130,7 @@ func TestWhatAnEarlierReleaseFollowedIsNoted(t *testing.T) {
 // Nobody is let in with a password of more than 256 bytes. The accounts keep those that they have,
 // the others are followed.
 func TestAPasswordThatIsTooLongIsNotFollowed(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil)
 	one := w.start(1)
 	w.bootstrap(one)

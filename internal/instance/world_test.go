@@ -42,7 +42,9 @@ type world struct {
 type site struct {
 	dir  string
 	root string // of the MySQL image's files
-	port int
+	// mysqld is the command that runs mysqld.
+	mysqld []string
+	port   int
 }
 
 type node struct {
@@ -89,8 +91,8 @@ func makeWorld(t *testing.T, root string, edit func(*v1alpha1.Cluster)) *world {
 	if edit != nil {
 		edit(c)
 	}
-	w := &world{t: t, site: site{dir, root, 23306 + 10*int(nextPort.Add(1))}, ca: newAuthority(t), log: newJournal(t),
-		kube: &fakeKube{cluster: c, changed: make(chan struct{})}, nodes: map[string]*node{}}
+	w := &world{t: t, site: site{dir: dir, root: root, port: 23306 + 10*int(nextPort.Add(1))}, ca: newAuthority(t),
+		log: newJournal(t), kube: &fakeKube{cluster: c, changed: make(chan struct{})}, nodes: map[string]*node{}}
 	for name, keys := range map[string]map[string]string{
 		"root":        {"username": "root", "password": "root-password"},
 		"replication": {"username": "cnmsql_replication", "password": "replication-password"},
@@ -101,6 +103,7 @@ func makeWorld(t *testing.T, root string, edit func(*v1alpha1.Cluster)) *world {
 			w.write(filepath.Join(dir, "secrets", name, key), value)
 		}
 	}
+	w.copies()
 	return w
 }
 
@@ -125,7 +128,6 @@ func host(instance string) string {
 func (s site) options(n int) Options {
 	name := "db-" + strconv.Itoa(n)
 	dir := filepath.Join(s.dir, name)
-	lib := filepath.Join(s.root, "usr/lib/x86_64-linux-gnu") + ":" + filepath.Join(s.root, "usr/lib/mysql/private")
 	d := Dirs{Data: dir + "/volume/data", Meta: dir + "/volume/cnmsql", Run: dir + "/run", Tmp: dir +
 		"/tmp", TLS: dir + "/tls",
 		Root: s.dir + "/secrets/root", Replication: s.dir + "/secrets/replication", Control: s.dir + "/secrets/control",
@@ -136,7 +138,7 @@ func (s site) options(n int) Options {
 		MetricsPort: s.port + 3, AdminPort: s.port + 4,
 		GroupLocal: s.groupAddress(name), GroupAddress: s.groupAddress,
 		PodIP: host(name), Listen: host(name), Peer: host, LogLevel: "debug",
-		Mysqld: []string{s.root + "/lib64/ld-linux-x86-64.so.2", "--library-path", lib, s.root + "/usr/sbin/mysqld"},
+		Mysqld: s.mysqld,
 		Settings: map[string]string{"user": "root", "basedir": s.root + "/usr",
 			"lc_messages_dir":    s.root + "/usr/share/mysql",
 			"character_sets_dir": s.root + "/usr/share/mysql/charsets", "plugin_dir": s.root + "/usr/lib/mysql/plugin",
