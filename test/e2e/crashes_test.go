@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"testing"
 	"time"
 
 	"cnmsql.co/test/writer"
@@ -18,15 +17,12 @@ const (
 	crashLimit = 4 * time.Second
 )
 
-// TestCrashes kills the primary's mysqld again and again under load. It comes back
+// killedAgainAndAgain kills the primary's mysqld again and again under load. It comes back
 // by itself each time, as a replica, with nothing that its successor lacks: what
 // nobody had acknowledged was cut off its log before it recovered.
-func TestCrashes(t *testing.T) {
-	w := newWorld(t, "crashes")
-	w.apply(quorum)
-	w.healthy(3 * time.Minute)
+func (w *world) killedAgainAndAgain() {
 	l := w.startWritingOn(connections)
-	crashes := 5
+	crashes := 3
 	if *all {
 		crashes = 20
 	}
@@ -38,15 +34,15 @@ func TestCrashes(t *testing.T) {
 		outage := l.outageSince(at, time.Minute)
 		sum += outage
 		w.moved(old, time.Minute)
-		t.Logf("crash %d, of %s: writable after %s, all three healthy after %s", i+1, old, outage, time.Since(at))
+		w.t.Logf("crash %d, of %s: writable after %s, all three healthy after %s", i+1, old, outage, time.Since(at))
 		// A replica that has yet to receive much acknowledges nothing new until it has:
 		// what is measured is not how far behind the last crash has left it.
 		w.caughtUpWith(w.ask(w.open("rw"), "SELECT @@GLOBAL.gtid_executed"))
 	}
 	mean := sum / time.Duration(crashes)
-	t.Logf("writable after %s in the mean", mean)
+	w.t.Logf("writable after %s in the mean", mean)
 	if *all && mean > crashLimit {
-		t.Errorf("writable after %s in the mean; at most %s is wanted", mean, crashLimit)
+		w.t.Errorf("writable after %s in the mean; at most %s is wanted", mean, crashLimit)
 	}
 	l.stopAndLoseNothing()
 	l.sameEverywhere()

@@ -22,6 +22,7 @@ const onlyOneReplica = `
 // and the copy of the data that the replica needs waits for the commit. The primary is
 // closed for it and opens again, and no acknowledged write is lost.
 func TestOnlyReplicaLosesItsVolume(t *testing.T) {
+	onlyInAll(t)
 	w := newWorld(t, "give")
 	w.apply(onlyOneReplica)
 	w.healthy(3 * time.Minute)

@@ -27,12 +27,6 @@ const quorumSpec = `
     semiSync: {enabled: true, dataDurability: quorum}
 `
 
-const asyncSpec = `
-  instances: 3
-  affinity: {podAntiAffinityType: required}
-  storage: {size: 1Gi}
-`
-
 // TestNetwork loses nodes and the network between them under quorum durability:
 // not one acknowledged row may be missing afterwards.
 func TestNetwork(t *testing.T) {
@@ -51,12 +45,9 @@ func TestNetwork(t *testing.T) {
 	})
 }
 
-// TestLease replaces a primary on a lost node without quorum: only its lease and
+// replacedByItsLease replaces a primary on a lost node without quorum: only its lease and
 // the vouches of its peers tell that it has stopped.
-func TestLease(t *testing.T) {
-	w := newWorld(t, "lease")
-	w.apply(asyncSpec)
-	w.healthy(3 * time.Minute)
+func (w *world) replacedByItsLease() {
 	w.awayFromOperator()
 	old := w.primary()
 	node := w.pod(old).Spec.NodeName
@@ -65,7 +56,7 @@ func TestLease(t *testing.T) {
 	outage := l.outageSince(at, time.Minute)
 	w.t.Logf("writable %s after the partition (%s)", outage, w.proof())
 	if limit := 18*time.Second + 2*time.Second; outage > limit || w.proof() != "LeaseExpired" {
-		t.Errorf("writable after %s by %s; wanted at most %s by LeaseExpired", outage, w.proof(), limit)
+		w.t.Errorf("writable after %s by %s; wanted at most %s by LeaseExpired", outage, w.proof(), limit)
 	}
 	w.fault("heal", node)
 	w.becomes(3*time.Minute, func(c *v1alpha1.Cluster) bool {

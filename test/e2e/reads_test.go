@@ -13,16 +13,19 @@ import (
 
 const boundedReads = `
   instances: 3
+  affinity: {podAntiAffinityType: required}
   storage: {size: 1Gi}
   readRouting: {maxReplicationLag: 3s}
 `
 
-// TestReads: who reads through a Service is led to instances that are fresh enough,
-// and keeps no session across a change of role.
-func TestReads(t *testing.T) {
-	newStory(t, "reads", applies(boundedReads)).play([]step{
+// TestAsynchronous is a Cluster whose commits wait for no replica. Who reads through a Service is led
+// to instances that are fresh enough, and keeps no session across a change of role; a primary on a
+// lost node is replaced by what its lease and its peers tell.
+func TestAsynchronous(t *testing.T) {
+	newStory(t, "async", applies(boundedReads)).play([]step{
 		{"LaggingReplicaTakesNoReads", (*world).laggingReplicaTakesNoReads, always, three},
 		{"SessionsEndWithTheRole", (*world).sessionsEndWithTheRole, always, three},
+		{"PrimaryNodePartitioned", (*world).replacedByItsLease, always, threeForItself},
 	})
 }
 

@@ -28,19 +28,17 @@ const additionalServices = `
       - {name: dashboards, selectorType: r}
 `
 
-// TestServices: what a user says about Services is what there is.
-func TestServices(t *testing.T) {
-	newStory(t, "services", applies(lone)).play([]step{
+// TestSingleInstance is a Cluster of one instance. What a user says about its Services is what there
+// is, and it is writable again after its mysqld or its Pod is gone, with all that was acknowledged.
+func TestSingleInstance(t *testing.T) {
+	newStory(t, "services", applies(single)).play([]step{
 		{"ServicesFollowTheSpec", (*world).servicesFollowTheSpec, always, one},
 		{"CopiedPodIsNoInstance", (*world).copiedPodIsNoInstance, always, one},
 		{"RefusedServiceHoldsUpNothingElse", (*world).refusedServiceHoldsUpNothingElse, always, one},
+		{"MysqldKilled", (*world).mysqldOfOneKilled, always, one},
+		{"PodDeleted", (*world).podOfOneDeleted, always, one},
 	})
 }
-
-const lone = `
-  instances: 1
-  storage: {size: 1Gi}
-`
 
 // routeByRole: Services for writes, for reads on replicas and for reads anywhere lead to
 // the primary, to the two others, and to all three. kube-proxy may need two seconds to

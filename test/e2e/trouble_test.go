@@ -35,19 +35,17 @@ func (w *world) troubled(words ...string) {
 	w.t.Logf("%s: %s", c.Status.Phase, c.Status.PhaseReason)
 }
 
-// TestSingleInstance: a Cluster of one instance is writable again after its mysqld or its Pod is
-// gone, with all that was acknowledged.
-func TestSingleInstance(t *testing.T) {
-	w := newWorld(t, "one")
-	w.apply(single)
-	w.healthy(2 * time.Minute)
+func (w *world) mysqldOfOneKilled() {
 	l := w.startWriting()
 	at := w.killMysqld(w.primary())
-	t.Logf("a single instance is writable %s after kill -9", l.ackedAfter(at, time.Minute))
+	w.t.Logf("a single instance is writable %s after kill -9", l.ackedAfter(at, time.Minute))
 	w.healthy(time.Minute)
 	l.stopAndLoseNothing()
-	pod := w.pod("one-1")
-	l = w.startWriting()
+}
+
+func (w *world) podOfOneDeleted() {
+	pod := w.pod(w.primary())
+	l := w.startWriting()
 	w.deletePod(pod.Name)
 	w.replaced(pod, time.Minute)
 	l.ackedAfter(time.Now(), 2*time.Minute)
