@@ -111,7 +111,7 @@ type Report struct {
 	// MysqldStarted is when mysqld was last started, by the instance's clock;
 	// for people only.
 	MysqldStarted time.Time `json:"mysqldStarted,omitzero"`
-	// Restarts of mysqld since the manager started.
+	// Restarts of mysqld since the manager started, or made its data.
 	Restarts int `json:"restarts,omitempty"`
 
 	// Server is nil when mysqld does not answer.

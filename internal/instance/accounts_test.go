@@ -69,7 +69,7 @@ func TestAStartRestoresTheInternalAccountsOfAServerThatIsReadOnly(t *testing.T) 
 	w.inSpite(two, "SET sql_log_bin = 0", "DROP USER cnmsql_control@'localhost', cnmsql_replication@'%'")
 	_ = two.proc().handle.Kill()
 	r := w.await(two, "running again", func(r core.Report) bool {
-		return r.State == core.Running && r.Restarts > 1 && r.Server != nil && r.Server.Replication != nil &&
+		return r.State == core.Running && r.Restarts > 0 && r.Server != nil && r.Server.Replication != nil &&
 			r.Server.Replication.IORunning
 	})
 	w.awaitAccount(two, "cnmsql_replication")

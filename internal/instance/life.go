@@ -28,9 +28,11 @@ type mysqldState struct {
 	endReason string
 	// dataRemoved: it ended before it had answered, on data that a copy had begun to replace.
 	dataRemoved bool
-	// failures in a row to stay up, and starts after the first.
+	// failures in a row to stay up, and starts after the first on the data that it has; unused says
+	// that the next start is that first one.
 	failures int
 	restarts int
+	unused   bool
 	// problem is why it could not be started.
 	problem *agent.Problem
 	// restart is the epoch in which it was ordered to be started in place.
@@ -41,9 +43,10 @@ type mysqldState struct {
 
 // starts notes that a process was started.
 func (s *mysqldState) starts(p *process) {
-	if s.proc != nil {
+	if s.proc != nil && !s.unused {
 		s.restarts++
 	}
+	s.unused = false
 	s.proc, s.accepted, s.endReason, s.dataRemoved = p, false, "", false
 	s.takesNoWrites()
 }
@@ -51,6 +54,10 @@ func (s *mysqldState) starts(p *process) {
 // getsNewData notes that its data directory was made from nothing: that mysqld did not start on the one
 // before says nothing of this one.
 func (s *mysqldState) getsNewData() { s.failures, s.ended, s.endReason = 0, false, "" }
+
+// populates notes that its data are complete now. Those starts that made or copied them are no
+// restarts, which somebody would look for the reason of.
+func (s *mysqldState) populates() { s.restarts, s.unused = 0, !s.proc.running() }
 
 // takesWrites notes that it accepts writes in an epoch.
 func (s *mysqldState) takesWrites(epoch int64) {

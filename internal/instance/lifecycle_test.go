@@ -74,6 +74,9 @@ func TestASwitchover(t *testing.T) {
 	w.join(two, one)
 	w.exec(db, "INSERT INTO t (v) VALUES (2)")
 	w.awaitRows(w.app(two), 2)
+	if n := one.report().Restarts + two.report().Restarts; n != 0 {
+		t.Errorf("two new instances say that mysqld was restarted %d times", n)
+	}
 
 	began := time.Now()
 	r := w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})

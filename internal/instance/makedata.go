@@ -245,4 +245,10 @@ func (d *dataMaker) firstData(c *v1alpha1.Cluster) (mysql.First, error) {
 
 func (m *manager) getsNewData() { m.update(func(s *state) { s.mysqld.getsNewData() }) }
 
-func (m *manager) setData(as core.DataState) { m.update(func(s *state) { s.volume.data = as }) }
+func (m *manager) setData(as core.DataState) {
+	m.update(func(s *state) {
+		if s.volume.data = as; as == core.DataPopulated {
+			s.mysqld.populates()
+		}
+	})
+}

@@ -99,7 +99,7 @@ func (g gauges) report(r core.Report) {
 	g.put("cnmsql_writable_epoch", "The epoch in which this instance is writable, 0 if it is not.",
 		float64(r.WritableEpoch))
 	g.put("cnmsql_seen_epoch", "The highest epoch that this instance has seen.", float64(r.SeenEpoch))
-	g.put("cnmsql_mysqld_restarts", "Starts of mysqld after the first.", float64(r.Restarts))
+	g.put("cnmsql_mysqld_restarts", "Starts of mysqld after the first on the data that it has.", float64(r.Restarts))
 	g.flag("cnmsql_diverged", "Whether this instance holds transactions that the primary lacks.", !r.Errant.IsEmpty())
 	g.flag("cnmsql_needs_reclone", "Whether the primary has purged what this instance lacks.", r.NeedsReclone)
 	g.out <- prometheus.MustNewConstMetric(prometheus.NewDesc("cnmsql_state", "The state of this instance, in a label.",

@@ -116,6 +116,9 @@ func TestAClusterBeginsWithABackup(t *testing.T) {
 	w.awaitPrimary(one, epoch)
 	restored := w.asApp(one, "new-app-password")
 	w.awaitRows(restored, 3)
+	if n := one.report().Restarts; n != 0 {
+		t.Errorf("restored, it says that mysqld was restarted %d times", n)
+	}
 	if r := one.report(); !r.Server.Executed.Contains(m.BeginGTID) || r.Server.UUID == source.report().Server.UUID {
 		t.Errorf("restored, it says %+v; the backup holds %s", r.Server, m.BeginGTID)
 	}
