@@ -288,7 +288,7 @@ func (b *backedUp) verified() {
 func (b *backedUp) restoredToBeforeTheDrop() {
 	l := b.startWriting()
 	l.ackedAfter(time.Now().Add(time.Second), 20*time.Second)
-	b.backUp("first", "")
+	b.backUp("first", "  jobTemplate: {resources: {limits: {memory: 256Mi}}}\n")
 	s := b.completes("first")
 	if s.InstanceName == b.primary() || s.StoredSize == 0 || s.Size < s.StoredSize {
 		b.t.Fatalf("%+v", s)
