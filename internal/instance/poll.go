@@ -86,7 +86,7 @@ func (m *manager) pollSince(ctx context.Context, since time.Time) {
 	known := get(m, func(s *state) bool {
 		return s.mysqld.proc.running() && s.status.server != nil && s.status.at.After(since)
 	})
-	if known {
+	if known || ctx.Err() != nil { // who asks has waited for others for so long that nobody waits any more
 		return
 	}
 	proc := get(m, func(s *state) *process { return s.mysqld.proc })
@@ -95,8 +95,12 @@ func (m *manager) pollSince(ctx context.Context, since time.Time) {
 	}
 	n := get(m, func(s *state) int { return s.mysqld.writableN })
 	at := time.Now()
+	until, bounded := ctx.Deadline()
+	enough := !bounded || until.Sub(at) >= agent.AnswerLimit
 	if err := m.ping(ctx); err != nil {
-		m.noteSilence(proc, err)
+		if enough && ctx.Err() == nil || mysql.IsAnswer(err) { // else nothing is known of mysqld
+			m.noteSilence(proc, err)
+		}
 		return
 	}
 	promised := m.acks.promised()
