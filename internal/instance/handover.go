@@ -15,6 +15,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/logpipe"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -147,6 +148,9 @@ func (m *manager) handOver(path string) error {
 	}
 	defer func() { _ = file.Close() }()
 	inherited = append(inherited, int(file.Fd()))
+	if lines, mayWait := m.opt.Log.(*logpipe.Writer); mayWait {
+		_ = lines.Flush(logPatience)
+	}
 	return become(path, inherited, file)
 }
 

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -18,6 +19,7 @@ import (
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/logpipe"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -25,6 +27,9 @@ import (
 // SIGTERM or SIGINT, or after ctx ended.
 func Run(ctx context.Context, opt Options) error {
 	opt = opt.withDefaults()
+	lines := logpipe.New(opt.Log, func(dropped int) []byte { return droppedLine(opt.LogLevel, dropped) })
+	defer func() { _ = lines.Close(logPatience) }()
+	opt.Log = lines
 	m := newManager(opt)
 	m.log.Info("the instance manager starts", "instance", opt.Instance, "podUID", opt.PodUID, "node", opt.Node,
 		"serverID", opt.ServerID)
@@ -80,6 +85,17 @@ func newLogger(w io.Writer, level string) *slog.Logger {
 		}
 		return a
 	}}))
+}
+
+// logPatience is how long a manager that ends, or hands over, waits until its log was read.
+const logPatience = 200 * time.Millisecond
+
+// droppedLine tells that so many lines are lacking.
+func droppedLine(level string, dropped int) []byte {
+	var line bytes.Buffer
+	newLogger(&line, level).Error("the container's output was not read for a time, and lines of the log were dropped",
+		"lines", dropped)
+	return line.Bytes()
 }
 
 // run serves at once, so that everybody can see what the manager waits for, then

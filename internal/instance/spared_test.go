@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,7 +128,7 @@ func TestRoomIsMadeWhenAFullVolumeHasSomeAgain(t *testing.T) {
 	mountSmall(t, meta, "1m")
 	must(t, os.WriteFile(filepath.Join(meta, "state.json"), []byte(formerRecord), 0o600))
 	fillUp(t, meta)
-	var log bytes.Buffer
+	var log lockedBuffer
 	told := func(what string) int { return strings.Count(log.String(), what) }
 	const fails, ends = "must remember; it is tried again", "must remember succeeds again"
 	synctest.Test(t, func(t *testing.T) {
@@ -203,4 +204,22 @@ func TestAPromiseIsInForceBeforeRoomIsMadeForTheNext(t *testing.T) {
 	if below := m.get().NoWritesBelow; below != 7 {
 		t.Errorf("it remembers the promise %d", below)
 	}
+}
+
+// lockedBuffer is read while it is written to.
+type lockedBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.String()
 }
