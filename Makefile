@@ -152,8 +152,8 @@ test-real-80: ## The instance manager's tests with a mysqld of 8.0, the oldest s
 
 .PHONY: test-clone
 test-clone: ## Snapshots, backups and restores of a real mysqld, of both series that are promised
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) go test -count=1 -timeout 10m -p 1 ./internal/clone ./internal/backup ./internal/archive ./internal/byhand
-	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs --release 8.0) go test -count=1 -timeout 10m -p 1 ./internal/clone ./internal/backup ./internal/archive ./internal/byhand
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) go test -count=1 -timeout 10m -p 1 ./internal/clone ./internal/backup ./internal/archive ./internal/byhand ./internal/client
+	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs --release 8.0) go test -count=1 -timeout 10m -p 1 ./internal/clone ./internal/backup ./internal/archive ./internal/byhand ./internal/client
 
 .PHONY: backup-kills
 backup-kills: ## Backups of a real mysqld that are killed again and again, restored and compared: make backup-kills RUNS=50 RELEASE=8.0

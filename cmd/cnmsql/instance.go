@@ -14,7 +14,8 @@ import (
 func instanceCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "instance", Short: "Manage the mysqld of this Pod"}
 	cmd.AddCommand(instanceRunCommand(), instanceInstallCommand(), instanceKillCommand(), instanceHandoverCommand(),
-		instanceLostCommand(), client.Command(), client.StatusCommand())
+		instanceLostCommand(), client.Command(), client.DumpCommand(),
+		client.StatusCommand())
 	return cmd
 }
 

@@ -12,10 +12,22 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "client [--user root|app] [-- ARGS]",
 		Short: "Become the image's mysql client, logged in to this Pod's mysqld",
-		RunE:  func(_ *cobra.Command, args []string) error { return Exec(account, args) },
+		RunE:  func(_ *cobra.Command, args []string) error { return Exec("mysql", account, args) },
 	}
 	cmd.Flags().StringVar(&account, "user", "root", "root, or app for the application's account")
 	return cmd
+}
+
+// DumpCommand is "instance dump", which kubectl cnmsql dump carries out in a Pod.
+func DumpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "dump -- ARGS",
+		Short: "Become the image's mysqldump, as root, with the flags that another cluster needs",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return Exec("mysqldump", "root", append(DumpFlags(), args...))
+		},
+	}
 }
 
 // StatusCommand is "instance status", by which the plugin asks a Pod's manager.

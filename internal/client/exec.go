@@ -14,10 +14,19 @@ import (
 	"cnmsql.co/internal/layout"
 )
 
-// Exec becomes the mysql client, with args. account is "root" or "app". It
-// returns only when it fails.
-func Exec(account string, args []string) error {
-	binary, err := find(os.Getenv("PATH"))
+// DumpFlags have mysqldump write what another cluster can take. Without --set-gtid-purged=OFF the
+// dump would keep its statements out of the binary log of whoever loads it, and so off its
+// replicas, and would claim GTIDs there. Without --skip-add-drop-table it would drop a table that
+// was made again meanwhile.
+func DumpFlags() []string {
+	return []string{"--set-gtid-purged=OFF", "--skip-add-drop-table", "--single-transaction", "--quick",
+		"--no-tablespaces"}
+}
+
+// Exec becomes a program of the image, mysql or mysqldump, with args. account is "root" or "app".
+// It returns only when it fails.
+func Exec(program, account string, args []string) error {
+	binary, err := find(program, os.Getenv("PATH"))
 	if err != nil {
 		return err
 	}
@@ -41,8 +50,8 @@ func Exec(account string, args []string) error {
 	return nil
 }
 
-// find looks where images put the client: beside mysqld, mostly.
-func find(path string) (string, error) {
+// find looks where images put a program: beside mysqld, mostly.
+func find(program, path string) (string, error) {
 	dirs := filepath.SplitList(path)
 	for _, dir := range []string{"/usr/bin", "/usr/local/bin", "/usr/local/mysql/bin", "/opt/mysql/bin", "/usr/sbin"} {
 		if !slices.Contains(dirs, dir) {
@@ -50,14 +59,15 @@ func find(path string) (string, error) {
 		}
 	}
 	for _, dir := range dirs {
-		if p, err := exec.LookPath(filepath.Join(dir, "mysql")); err == nil && filepath.IsAbs(p) {
+		if p, err := exec.LookPath(filepath.Join(dir, program)); err == nil && filepath.IsAbs(p) {
 			return p, nil
 		}
 	}
 	cluster, namespace := os.Getenv(layout.EnvCluster), os.Getenv(layout.EnvNamespace)
-	return "", fmt.Errorf("this image has no mysql client (looked in %s); use one of your own: "+
-		"kubectl port-forward -n %s service/%s-rw 3306, and then: mysql -h 127.0.0.1 -u USER -p, with username and password of the Secret %s-app",
-		strings.Join(dirs, ", "), namespace, cluster, cluster)
+	return "", fmt.Errorf("this image has no %s (looked in %s); use one of your own: "+
+		"kubectl port-forward -n %s service/%s-rw 3306, and then: %s -h 127.0.0.1 -u USER -p, "+
+		"with username and password of the Secret %s-app",
+		program, strings.Join(dirs, ", "), namespace, cluster, program, cluster)
 }
 
 // login reads an account from the files of its Secret.

@@ -63,7 +63,7 @@ func TestAnImageWithoutClientIsTold(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/mysql"); err == nil {
 		t.Skip("this machine has a client")
 	}
-	_, err := find(t.TempDir())
+	_, err := find("mysql", t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "port-forward") {
 		t.Error(err)
 	}
@@ -74,7 +74,7 @@ func TestTheClientIsFoundOnThePath(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "mysql"), []byte("#!"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := find(dir); err != nil || got != filepath.Join(dir, "mysql") {
+	if got, err := find("mysql", dir); err != nil || got != filepath.Join(dir, "mysql") {
 		t.Error(got, err)
 	}
 }

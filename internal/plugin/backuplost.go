@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/remotecommand"
 
 	"cnmsql.co/internal/layout"
 )
@@ -40,17 +39,7 @@ func backupLostCommand(k *kube) *cobra.Command {
 				return fmt.Errorf("cluster %s archives no binary logs: set spec.backup.continuousArchiving.enabled, "+
 					"and what a failover loses from then on is kept", c.Name)
 			}
-			pod, err := sessionInstance(c, instance, io.Discard)
-			if err != nil {
-				return err
-			}
-			run, err := s.executor(pod, lostCommand(epoch), streams{})
-			if err != nil {
-				return err
-			}
-			err = run.StreamWithContext(cmd.Context(), remotecommand.StreamOptions{Stdout: cmd.OutOrStdout(),
-				Stderr: cmd.ErrOrStderr()})
-			return explainExec(pod, false, err)
+			return s.runOn(cmd, c, instance, lostCommand(epoch))
 		},
 	}
 	cmd.Flags().Int64Var(&epoch, "epoch", 0, "write what was lost of this epoch to standard output, as a binary log")

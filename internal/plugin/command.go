@@ -30,7 +30,8 @@ func Command() *cobra.Command {
 	k := newKube(cmd.PersistentFlags())
 	cmd.AddCommand(statusCommand(k), eventsCommand(k), promoteCommand(k), fenceCommand(k), reinitCommand(k),
 		failoverCommand(k), groupCommand(k),
-		whatifCommand(k), backupCommand(k), restoreCommand(k), mysqlCommand(k), versionCommand())
+		whatifCommand(k), backupCommand(k), restoreCommand(k), mysqlCommand(k), dumpCommand(k),
+		versionCommand())
 	return cmd
 }
 
