@@ -3,9 +3,12 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"cnmsql.co/internal/byhand"
 	"cnmsql.co/internal/client"
 	"cnmsql.co/internal/instance"
 	"cnmsql.co/internal/layout"
@@ -14,8 +17,8 @@ import (
 func instanceCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "instance", Short: "Manage the mysqld of this Pod"}
 	cmd.AddCommand(instanceRunCommand(), instanceInstallCommand(), instanceKillCommand(), instanceHandoverCommand(),
-		instanceLostCommand(), client.Command(), client.DumpCommand(),
-		client.StatusCommand())
+		instanceLostCommand(), instanceStatementsCommand(),
+		client.Command(), client.DumpCommand(), client.StatusCommand())
 	return cmd
 }
 
@@ -57,6 +60,28 @@ func instanceLostCommand() *cobra.Command {
 				epoch, cmd.OutOrStdout())
 		}}
 	cmd.Flags().Int64Var(&epoch, "epoch", 0, "write what was lost of this epoch, as a binary log")
+	return cmd
+}
+
+// instanceStatementsCommand is for images without mysqlbinlog, which MySQL's own are.
+func instanceStatementsCommand() *cobra.Command {
+	var f search
+	var archived bool
+	cmd := &cobra.Command{Use: "statements", Args: cobra.NoArgs,
+		Short: "List statements of this Pod's binary logs, or of the archive, with times and GTIDs",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := f.parse(time.Now(), cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			if !archived {
+				return s.Logs(cmd.Context(), filepath.Join(layout.DataDir, "binlog.index"))
+			}
+			w := byhand.Where{Store: layout.ArchiveDir, Cluster: os.Getenv(layout.EnvCluster)}
+			return s.Archive(cmd.Context(), w)
+		}}
+	f.flags(cmd)
+	cmd.Flags().BoolVar(&archived, "archive", false, "search the archive, which has what was purged here")
 	return cmd
 }
 

@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -16,7 +18,7 @@ import (
 // storeCommand is for a person who has an object store and nothing else.
 func storeCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "store", Short: "List and restore what lies in an object store, without Kubernetes"}
-	cmd.AddCommand(storeListCommand(), storeRestoreCommand(), storeReplayCommand())
+	cmd.AddCommand(storeListCommand(), storeRestoreCommand(), storeReplayCommand(), storeStatementsCommand())
 	return cmd
 }
 
@@ -77,6 +79,60 @@ func storeReplayCommand() *cobra.Command {
 	_ = cmd.MarkFlagRequired("backup")
 	_ = cmd.MarkFlagRequired("socket")
 	return cmd
+}
+
+func storeStatementsCommand() *cobra.Command {
+	var w byhand.Where
+	var f search
+	cmd := &cobra.Command{Use: "statements", Args: cobra.NoArgs,
+		Short: "List statements of the archive of a cluster, with times and GTIDs",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := f.parse(time.Now(), cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			return s.Archive(cmd.Context(), w)
+		}}
+	whereFlags(cmd, &w)
+	f.flags(cmd)
+	return cmd
+}
+
+// search is which statements are looked for, in words.
+type search struct{ matching, since, until string }
+
+func (f *search) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.matching, "matching", "(?i)\\b(drop|truncate|alter|rename)\\b",
+		"a regular expression of Go; an empty one matches all statements")
+	cmd.Flags().StringVar(&f.since, "since", "", "committed then or later: 2h ago, or 2026-11-23T21:04:05Z")
+	cmd.Flags().StringVar(&f.until, "until", "", "committed then or before")
+}
+
+func (f *search) parse(now time.Time, out io.Writer) (s byhand.Search, err error) {
+	s.Out = out
+	if s.Matching, err = regexp.Compile(f.matching); err != nil {
+		return s, fmt.Errorf("--matching %s is no regular expression: %w", f.matching, err)
+	}
+	if s.Since, err = moment("since", f.since, now); err != nil {
+		return s, err
+	}
+	s.Until, err = moment("until", f.until, now)
+	return s, err
+}
+
+// moment is a time, or one that is so long ago; zero for "".
+func moment(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil {
+		return now.Add(-ago), nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return at, fmt.Errorf("--%s %s is no time: write how long ago, as 2h, or 2026-11-23T21:04:05Z", flag, text)
+	}
+	return at, nil
 }
 
 func whereFlags(cmd *cobra.Command, w *byhand.Where) {

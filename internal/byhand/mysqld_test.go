@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -28,8 +29,8 @@ type lost struct {
 	t *testing.T
 	Where
 	mysqld string
-	// drop is the transaction that dropped the table.
-	drop string
+	// drop is the transaction that dropped the table, and index that of the binary logs.
+	drop, index string
 }
 
 // TestTheNightOnWhichAllIsLost: a backup and an archive, both encrypted, a table that was dropped,
@@ -37,6 +38,7 @@ type lost struct {
 func TestTheNightOnWhichAllIsLost(t *testing.T) {
 	l := loseAll(t)
 	l.lists()
+	l.searches()
 	l.refuses()
 	s := mysqld.ForTest(t)
 	target := recovery.Target{GTID: l.drop, Exclusive: true}
@@ -85,6 +87,29 @@ func (l *lost) refuses() {
 		if _, err := os.Stat(into); !errors.Is(err, os.ErrNotExist) {
 			l.t.Errorf("%s: something was written", want)
 		}
+	}
+}
+
+// searches finds the transaction that dropped the table, in the binary logs as in the archive.
+func (l *lost) searches() {
+	l.t.Helper()
+	var logs, archived bytes.Buffer
+	dropped := Search{Matching: regexp.MustCompile(`(?i)\bdrop\b`), Since: time.Now().Add(-time.Hour)}
+	dropped.Out = &logs
+	must(l.t, dropped.Logs(l.t.Context(), l.index))
+	dropped.Out = &archived
+	must(l.t, dropped.Archive(l.t.Context(), l.Where))
+	for where, found := range map[string]string{"binary logs": logs.String(), "archive": archived.String()} {
+		lines := strings.Split(strings.TrimSpace(found), "\n")
+		if len(lines) != 2 || !strings.Contains(lines[1], l.drop) || !strings.Contains(lines[1], "orders") {
+			l.t.Errorf("in the %s is found:\n%s", where, found)
+		}
+	}
+	dropped.Until, dropped.Out = time.Now().Add(-time.Minute*50), &archived
+	archived.Reset()
+	must(l.t, dropped.Archive(l.t.Context(), l.Where))
+	if got := strings.TrimSpace(archived.String()); got != "no statement matches" {
+		l.t.Errorf("of an hour ago is found:\n%s", got)
 	}
 }
 
@@ -161,6 +186,7 @@ func loseAll(t *testing.T) *lost {
 	program := donor.Program(t.Context(), "sbin/mysqld")
 	script := "#!/bin/sh\nexec '" + strings.Join(program.Args[:len(program.Args)-1], "' '") + "' \"$@\"\n"
 	must(t, os.WriteFile(l.mysqld, []byte(script), 0o755))
+	l.index = donor.Data() + "/binlog.index"
 	donor.Server.Kill()
 	return l
 }

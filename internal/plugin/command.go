@@ -31,7 +31,7 @@ func Command() *cobra.Command {
 	cmd.AddCommand(statusCommand(k), eventsCommand(k), promoteCommand(k), fenceCommand(k), reinitCommand(k),
 		failoverCommand(k), groupCommand(k),
 		whatifCommand(k), backupCommand(k), restoreCommand(k), mysqlCommand(k), dumpCommand(k),
-		versionCommand())
+		statementsCommand(k), versionCommand())
 	return cmd
 }
 
