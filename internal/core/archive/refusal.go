@@ -8,9 +8,10 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// Refusals: why a target cannot be restored. There is core.RefusalTargetUnknown besides,
-// for transactions that were never archived.
+// Refusals: why a target cannot be restored.
 const (
+	// TargetNotArchived says that the archive does not have the transaction: not yet, or never.
+	TargetNotArchived core.Reason = "TargetNotArchived"
 	// TargetBeforeBackup says that the base backup holds more than the target.
 	TargetBeforeBackup core.Reason = "TargetBeforeBackup"
 	// TargetAfterArchive says that nothing that late was archived.
@@ -83,8 +84,9 @@ func (r *Refusal) advice() string {
 			", which is needed, has a format that this release does not know: use the release that wrote it, or a " +
 			"later one"
 	default:
-		return fmt.Sprintf("%s was never archived: look whether it is spelt as gtid_executed of the cluster shows it",
-			set)
+		return fmt.Sprintf("%s is not in the archive, or not yet: what is committed is archived within "+
+			"targetRPOSeconds, and a Cluster that restores looks again every half minute. If this stays, look "+
+			"whether it is spelt as gtid_executed of the cluster shows it", set)
 	}
 }
 

@@ -189,7 +189,7 @@ func (s *selector) unknown(wanted gtid.Set) *Refusal {
 	if why, found := s.line.whyUnreadable(parts); found {
 		return &Refusal{Reason: why, GTIDs: absent, Parts: parts}
 	}
-	return &Refusal{Reason: core.RefusalTargetUnknown, GTIDs: absent}
+	return &Refusal{Reason: TargetNotArchived, GTIDs: absent}
 }
 
 // walk goes along the branches until the target is reached or the archive ends.

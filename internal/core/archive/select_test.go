@@ -105,7 +105,7 @@ func TestSelect(t *testing.T) {
 		"before nothing":              {target: Target{Kind: BeforeGTIDs}, refuse: TargetBeforeBackup, near: 2},
 		"a time after the archive":    {target: Target{Kind: ToTime, Time: at(14.5)}, refuse: TargetAfterArchive, near: 14},
 		"a transaction that was lost": {target: Target{Kind: ToGTIDs, GTIDs: set("a6")}, refuse: TargetLost},
-		"one that was never archived": {target: Target{Kind: BeforeGTIDs, GTIDs: set("b5")}, refuse: core.RefusalTargetUnknown},
+		"one that was never archived": {target: Target{Kind: BeforeGTIDs, GTIDs: set("b5")}, refuse: TargetNotArchived},
 		"a backup of a lost branch":   {base: Base{Epoch: 1, End: set("a1-6"), Time: at(6)}, refuse: BackupNotOnBranch},
 		"a backup before the archive": {
 			change: func(a *Archive) {
