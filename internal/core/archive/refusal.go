@@ -41,6 +41,8 @@ type Refusal struct {
 	// Nearest is the time nearest to the target that can be restored on the same base
 	// backup; zero when it is not known.
 	Nearest time.Time
+	// Later is one behind the target that can be restored, too; zero when it is not known.
+	Later time.Time
 }
 
 // shown is how many intervals of a set are shown.
@@ -50,6 +52,9 @@ func (r *Refusal) Error() string {
 	text := string(r.Reason) + ": " + r.advice()
 	if !r.Nearest.IsZero() {
 		text += ", or to " + r.Nearest.UTC().Format(time.RFC3339Nano)
+	}
+	if !r.Later.IsZero() {
+		text += ", or to " + r.Later.UTC().Format(time.RFC3339Nano) + ", which is later"
 	}
 	return text
 }
@@ -62,7 +67,8 @@ func (r *Refusal) advice() string {
 	case TargetAfterArchive:
 		return "nothing later was archived, and what is not archived cannot be told from what was never written: restore to the latest"
 	case TargetLost:
-		return fmt.Sprintf("a failover lost %s: restore to what was before it", set)
+		return fmt.Sprintf("a failover lost %s, and no restore brings it back: restore to what was before it",
+			set)
 	case BackupNotOnBranch:
 		return fmt.Sprintf("the backup holds %s, which a failover lost: take an earlier or a later backup", set)
 	case ArchiveGap:

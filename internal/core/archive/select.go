@@ -114,12 +114,12 @@ func (s *selector) check(base Base) *Refusal {
 		if base.End.Contains(wanted) {
 			return early
 		}
-		return s.unknown(wanted.Subtract(base.End))
+		return s.unknown(wanted.Subtract(base.End), base)
 	case s.target.Kind == BeforeGTIDs:
 		if wanted.IsEmpty() || !wanted.Intersect(base.End).IsEmpty() {
 			return early
 		}
-		return s.unknown(wanted)
+		return s.unknown(wanted, base)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (s *selector) latestIn(base Base) time.Time {
 }
 
 // unknown refuses transactions that no replay can come by.
-func (s *selector) unknown(wanted gtid.Set) *Refusal {
+func (s *selector) unknown(wanted gtid.Set, base Base) *Refusal {
 	absent := wanted.Subtract(s.line.known())
 	if absent.IsEmpty() {
 		return nil
@@ -183,7 +183,7 @@ func (s *selector) unknown(wanted gtid.Set) *Refusal {
 		all = all.Union(p.GTIDs)
 	}
 	if lost := absent.Intersect(all); !lost.IsEmpty() {
-		return &Refusal{Reason: TargetLost, GTIDs: lost}
+		return s.lost(lost, base)
 	}
 	parts := s.line.unknownParts(func(int64) bool { return true })
 	if why, found := s.line.whyUnreadable(parts); found {

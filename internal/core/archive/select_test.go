@@ -83,6 +83,7 @@ func TestSelect(t *testing.T) {
 		steps  string
 		refuse core.Reason
 		near   float64
+		later  float64
 	}{
 		"the latest leaves out what was lost": {target: Target{Kind: Latest},
 			steps: "1/1 " + a("3") + "; 1/2 " + a("4-5") + "; 3/1 " + b("1-2") + "; 3/2 " + b("3-4")},
@@ -104,7 +105,7 @@ func TestSelect(t *testing.T) {
 		"before one of the backup":    {target: Target{Kind: BeforeGTIDs, GTIDs: set("a2")}, refuse: TargetBeforeBackup, near: 2},
 		"before nothing":              {target: Target{Kind: BeforeGTIDs}, refuse: TargetBeforeBackup, near: 2},
 		"a time after the archive":    {target: Target{Kind: ToTime, Time: at(14.5)}, refuse: TargetAfterArchive, near: 14},
-		"a transaction that was lost": {target: Target{Kind: ToGTIDs, GTIDs: set("a6")}, refuse: TargetLost},
+		"a transaction that was lost": {target: Target{Kind: ToGTIDs, GTIDs: set("a6")}, refuse: TargetLost, near: 3, later: 11},
 		"one that was never archived": {target: Target{Kind: BeforeGTIDs, GTIDs: set("b5")}, refuse: TargetNotArchived},
 		"a backup of a lost branch":   {base: Base{Epoch: 1, End: set("a1-6"), Time: at(6)}, refuse: BackupNotOnBranch},
 		"a backup before the archive": {
@@ -141,7 +142,8 @@ func TestSelect(t *testing.T) {
 			}
 			got := Select(a, c.base, c.target, contents(a))
 			if c.refuse != "" {
-				if got.Refusal == nil || got.Refusal.Reason != c.refuse || c.near != 0 && !got.Refusal.Nearest.Equal(at(c.near)) {
+				if got.Refusal == nil || got.Refusal.Reason != c.refuse || c.near != 0 && !got.Refusal.Nearest.Equal(at(c.near)) ||
+					c.later != 0 && !got.Refusal.Later.Equal(at(c.later)) {
 					t.Fatalf("got %s, refusal %v", stepsText(got.Plan), got.Refusal)
 				}
 				t.Log(got.Refusal)
