@@ -12,13 +12,15 @@ import (
 )
 
 // archivedInTime: under load, the oldest transaction that is not archived yet is a second old in
-// the median over the time, as targetRPOSeconds says, and never three. All clocks are this machine's.
+// the median over the time, as targetRPOSeconds says, and never three; in the end all is archived.
+// All clocks are this machine's.
 func (b *backedUp) archivedInTime() {
 	before := b.below("log/*/*.binlog.zst*")
 	l := b.startWritingOn(16)
 	begun := time.Now()
 	l.ackedAfter(begun.Add(30*time.Second), time.Minute)
 	l.stopAndLoseNothing()
+	b.archivesAll() // the part that ends a stall measures it, and one that does not end fails here
 	var parts []archivedPart
 	for _, name := range b.below("log/*/*.binlog.zst*") {
 		if slices.Contains(before, name) {
