@@ -129,6 +129,7 @@ func (b *backedUp) waitsAndSaysForWhat() {
 
 // jobAndOperatorKilled: the backup starts again in another Pod, and is one in the end.
 func (b *backedUp) jobAndOperatorKilled() {
+	l := b.startWriting()
 	b.slowly(func() {
 		b.backUp("killed", "")
 		b.takes("killed")
@@ -136,13 +137,17 @@ func (b *backedUp) jobAndOperatorKilled() {
 			"--grace-period=0", "--force")
 		b.killOperator()
 	})
-	b.completes("killed")
+	s := b.completes("killed")
 	b.healthy(time.Minute)
+	l.stopAndLoseNothing()
+	b.areGood(s)
 }
 
 // storeHangs: writes go on, and it is told; what was written meanwhile is archived when the
 // store is back.
 func (b *backedUp) storeHangs() {
+	b.backUp("before-it-hangs", "")
+	s := b.completes("before-it-hangs")
 	in := &world{t: b.t, ctx: b.ctx, key: types.NamespacedName{Namespace: b.store.Namespace}}
 	l := b.startWriting()
 	in.signal("s3", "cnmsql", syscall.SIGSTOP)
@@ -159,7 +164,7 @@ func (b *backedUp) storeHangs() {
 		return meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
 	})
 	l.stopAndLoseNothing()
-	b.archivesAll()
+	b.areGood(s)
 }
 
 // logsPurgedByHand while the store hangs: the archive has a gap, it is told, and a Backup is

@@ -44,7 +44,7 @@ func (b *backedUp) donorChangesRole() {
 		b.switchTo(donor)
 		b.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == donor })
 	})
-	b.completes("of-a-replica")
+	replica := b.completes("of-a-replica")
 	b.healthy(time.Minute)
 	b.slowly(func() {
 		b.backUp("of-the-primary", "  target: primary\n")
@@ -55,9 +55,25 @@ func (b *backedUp) donorChangesRole() {
 		b.switchTo(to)
 		b.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.CurrentPrimary == to })
 	})
-	b.completes("of-the-primary")
+	primary := b.completes("of-the-primary")
 	b.healthy(time.Minute)
 	l.stopAndLoseNothing()
+	b.areGood(replica, primary)
+}
+
+// areGood restores each of some backups beside the Cluster, with all that was archived after it, and
+// compares the transactions and all tables.
+func (b *backedUp) areGood(backups ...*v1alpha1.BackupStatus) {
+	b.t.Helper()
+	executed := b.archivesAll()
+	for _, s := range backups {
+		in := b.restored("good", b.store.Encrypted(), ", backupID: "+s.BackupID)
+		b.holds(in, executed, b.checksums(b.open("rw")))
+		b.kubectl("-n", b.key.Namespace, "wait", "--for=delete", "pod", "-l",
+			v1alpha1.LabelCluster+"="+in.key.Name, "--timeout=2m")
+		b.kubectl("-n", b.key.Namespace, "wait", "--for=delete", "pvc", "-l",
+			v1alpha1.LabelCluster+"="+in.key.Name, "--timeout=2m")
+	}
 }
 
 // donorIsRecreated: the data of the donor are thrown away while it is backed up. The backup is
