@@ -2,6 +2,7 @@ package apiconn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,6 +20,15 @@ type UnreadError struct {
 func (e *UnreadError) Error() string { return e.Why.Error() }
 
 func (e *UnreadError) Unwrap() error { return e.Why }
+
+// AsUnread is the UnreadError in err; nil if there is none.
+func AsUnread(err error) *UnreadError {
+	var unread *UnreadError
+	if errors.As(err, &unread) {
+		return unread
+	}
+	return nil
+}
 
 // Whole returns a client whose answers are whole: an object that cannot be read, or a list that
 // has one, is an UnreadError.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/apiconn"
 	"cnmsql.co/internal/backupjob"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/resources"
@@ -78,7 +79,21 @@ func (r *ReclaimReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	if ends {
 		return ctrl.Result{}, r.leave(ctx, c, "the namespace is being deleted, so that no Job can remove it")
 	}
-	return r.remove(ctx, c)
+	again, err := r.remove(ctx, c)
+	if unread := apiconn.AsUnread(err); unread != nil {
+		return r.waitFor(ctx, c, unread)
+	}
+	return again, err
+}
+
+// waitFor tells that the archive stays as long as a Backup cannot be read: it may lie there, and be taken.
+func (r *ReclaimReconciler) waitFor(ctx context.Context, c *v1alpha1.Cluster, unread *apiconn.UnreadError,
+) (ctrl.Result, error) {
+	m := r.removal(c)
+	err := m.tell(ctx, metav1.ConditionUnknown, core.ReasonBackupRemovalWaits, fmt.Sprintf("the Cluster goes once it "+
+		"is known which Backups lie in %s, and that none is being taken: %s; to leave the data there and be rid of "+
+		"the Cluster: %s", m.where, unread, m.forget))
+	return ctrl.Result{RequeueAfter: lookAgain}, err
 }
 
 func (r *ReclaimReconciler) remover() *remover {

@@ -1,6 +1,7 @@
 package backups
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/apiconn"
 	"cnmsql.co/internal/backupjob"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/resources"
@@ -259,5 +261,30 @@ func TestTheJobThatRemovesAnArchiveWakesItsCluster(t *testing.T) {
 func TestTheRemovalOfAnArchiveHasANameThatAJobMayHave(t *testing.T) {
 	if name := resources.ArchiveRemovalJobName(strings.Repeat("a", 50)); len(name) > 63 {
 		t.Error(fmt.Sprint(name, " has ", len(name)))
+	}
+}
+
+// unreadBackups is an API server of whose Backups one cannot be read.
+type unreadBackups struct{ client.Client }
+
+func (u unreadBackups) List(ctx context.Context, all client.ObjectList, opts ...client.ListOption) error {
+	err := u.Client.List(ctx, all, opts...)
+	if is, are := all.(*v1alpha1.BackupList); are {
+		is.Items = append(is.Items, v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "odd", Namespace: "ns"},
+			UnreadWhy: "spec.jobTemplate: unknown unit"})
+	}
+	return err
+}
+
+func TestAClusterThatWaitsForAnUnreadableBackupSaysSo(t *testing.T) {
+	w := newReclaimWorld(t, goingCluster(), storeSecret)
+	w.r.Live = apiconn.Whole(unreadBackups{w})
+	c, again := w.step()
+	if is := archiveSays(c); again == 0 || is.Reason != string(core.ReasonBackupRemovalWaits) ||
+		!strings.Contains(is.Message, "Backup odd ") || !strings.Contains(is.Message, "spec.jobTemplate") {
+		t.Errorf("looked at again after %s; it says: %+v", again, is)
+	}
+	if w.job("db-remove-all") != nil {
+		t.Error("the archive is removed, while it is not known who writes there")
 	}
 }

@@ -178,7 +178,8 @@ var events = []row[Reason]{
 	{ReasonActionFailed, "Kubernetes, or an instance, refused what was to be done; it is tried again", ""},
 	{ReasonUnreadable,
 		"a value of the spec or the status cannot be read, although the API server took it: the operator leaves " +
-			"that Cluster alone, failovers included, until it is corrected; the message names the value",
+			"that Cluster alone, failovers included, until it is corrected; the message names the value. Where the " +
+			"value is a Backup's, nobody copies data from an instance of its namespace",
 		"troubleshooting.md#a-cluster-that-cannot-be-read"},
 	{ReasonBackupScheduled, "a ScheduledBackup made a Backup; the message has the time that it is for", "scheduled-backups.md"},
 	{ReasonScheduleInvalid,

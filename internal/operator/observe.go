@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/apiconn"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/resources"
@@ -59,7 +60,8 @@ func (ob *observer) observe(ctx context.Context, c *v1alpha1.Cluster, problem *c
 }
 
 // backups tells from whom backups are taken. It matters to whoever waits for a donor, and
-// is looked for only then.
+// is looked for only then. While a Backup cannot be read, one may be taken from each instance: nobody
+// copies data, and all else goes on.
 func (ob *observer) backups(ctx context.Context, c *v1alpha1.Cluster, o *core.Observation) error {
 	waits := func(in core.Instance) bool {
 		r, known := in.Report.Get()
@@ -69,7 +71,16 @@ func (ob *observer) backups(ctx context.Context, c *v1alpha1.Cluster, o *core.Ob
 		return nil
 	}
 	var all v1alpha1.BackupList
-	if err := ob.client.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
+	err := ob.client.List(ctx, &all, client.InNamespace(c.Namespace))
+	if unread := apiconn.AsUnread(err); unread != nil {
+		for i := range o.Instances {
+			o.Instances[i].BackedUp = true
+		}
+		o.Cluster.Asides = append(o.Cluster.Asides, core.Problem{Reason: core.ReasonUnreadable, Message: "no " +
+			"instance copies data until this is corrected, because one may be being backed up: " + unread.Error()})
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	for i := range all.Items {

@@ -164,7 +164,8 @@ func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster,
 		return o, core.Plan{}, err
 	}
 	state := r.state(c)
-	o.Cluster.Failed, o.Cluster.Asides, o.Carried = state.failed, state.asides, state.carried
+	o.Cluster.Failed, o.Carried = state.failed, state.carried
+	o.Cluster.Asides = slices.Concat(state.asides, o.Cluster.Asides)
 	plan := topology.Decide(o)
 	if plan.GrantsByKubernetesWord(o) {
 		if err := r.observer.confirm(ctx, c, &o); err != nil {

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -15,8 +14,8 @@ import (
 // tellUnread tells, once a version of it, of a Cluster that cannot be read, and gives any other
 // error back. It is looked at again when it changes.
 func (r *Reconciler) tellUnread(ctx context.Context, key types.NamespacedName, err error) error {
-	var unread *apiconn.UnreadError
-	if !errors.As(err, &unread) {
+	unread := apiconn.AsUnread(err)
+	if unread == nil {
 		return err
 	}
 	r.Metrics.Unread(key)

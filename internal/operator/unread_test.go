@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -15,6 +16,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/apiconn"
+	"cnmsql.co/internal/core"
 )
 
 // halfRead is an API server of whose Clusters only the metadata can be read.
@@ -71,4 +73,20 @@ func (oneUnread) List(_ context.Context, all client.ObjectList, _ ...client.List
 	b.Name = "b"
 	all.(*v1alpha1.BackupList).Items = []v1alpha1.Backup{{}, b}
 	return nil
+}
+
+// TestAnUnreadableBackupKeepsNobodyFromDeciding holds who observes to the third value: each instance may
+// be backed up, and which Backup is at fault is told.
+func TestAnUnreadableBackupKeepsNobodyFromDeciding(t *testing.T) {
+	ob, now := &observer{client: apiconn.Whole(oneUnread{})}, time.Now()
+	o := core.Observation{Instances: []core.Instance{{Name: "c-1"},
+		{Name: "c-2", Report: core.Known(core.Report{State: core.AwaitingClone}, now, now)}}}
+	must(t, ob.backups(t.Context(), aCluster(), &o))
+	if !o.Instances[0].BackedUp || !o.Instances[1].BackedUp {
+		t.Errorf("an instance is said not to be backed up: %+v", o.Instances)
+	}
+	if all := o.Cluster.Asides; len(all) != 1 || all[0].Reason != core.ReasonUnreadable ||
+		!strings.Contains(all[0].Message, "Backup b ") || !strings.Contains(all[0].Message, "spec.jobTemplate") {
+		t.Errorf("told: %+v", all)
+	}
 }
