@@ -87,11 +87,8 @@ func (r *Reconciler) begin(ctx context.Context, b *v1alpha1.Backup) (ctrl.Result
 			return ctrl.Result{}, err
 		}
 	}
-	if no, err := r.makeJob(ctx, b, t); no != nil || err != nil {
-		if no != nil {
-			return r.refuse(ctx, b, no)
-		}
-		return ctrl.Result{}, err
+	if no := r.makeJob(ctx, b, t); no != nil {
+		return r.refuse(ctx, b, no)
 	}
 	if err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) {
 		s.JobName, s.Reason, s.Error = resources.BackupJobName(b.Name), "", ""
@@ -107,11 +104,14 @@ func (r *Reconciler) begin(ctx context.Context, b *v1alpha1.Backup) (ctrl.Result
 	return ctrl.Result{}, nil
 }
 
-// waitsSince is since when a Backup has waited for anything else than another Backup.
+// waitsSince is since when a Backup has waited for anything else than another Backup; of one that runs
+// and has no Job yet, since it was begun.
 func waitsSince(b *v1alpha1.Backup, now time.Time) time.Time {
 	switch {
 	case b.Status.Reason == string(core.BackupOtherRuns):
 		return now
+	case b.Status.Phase == v1alpha1.BackupRunning && b.Status.StartedAt != nil:
+		return b.Status.StartedAt.Time
 	case b.Status.QueuedUntil != nil:
 		return b.Status.QueuedUntil.Time
 	}

@@ -27,8 +27,9 @@ type taking struct {
 	// why the donor is the primary, though a replica was preferred.
 	why string
 	id  string
-	// files are the store's.
+	// files are the store's, and leaf is the Job's certificate.
 	files map[string][]byte
+	leaf  pki.Bundle
 }
 
 // record is what stays as it was decided.
@@ -79,7 +80,7 @@ func (r *Reconciler) prepare(ctx context.Context, b *v1alpha1.Backup) (*taking, 
 		return nil, no, nil
 	}
 	t.donor, t.why = donor.Name, donor.Why
-	return r.withFiles(ctx, t)
+	return r.complete(ctx, t)
 }
 
 // prepareAgain goes by what was decided when the backup began.
@@ -90,11 +91,12 @@ func (r *Reconciler) prepareAgain(ctx context.Context, b *v1alpha1.Backup, c *v1
 		return nil, final(core.BackupNoStore, "it began, and nothing says any more of which instance, and where to: "+
 			"create another Backup"), nil
 	}
-	return r.withFiles(ctx, &taking{cluster: c, store: is.Store, donor: is.Instance, id: is.ID})
+	return r.complete(ctx, &taking{cluster: c, store: is.Store, donor: is.Instance, id: is.ID})
 }
 
-// withFiles reads the files of the store. A Secret that is missing is a refusal.
-func (r *Reconciler) withFiles(ctx context.Context, t *taking) (*taking, *refusal, error) {
+// complete reads the files of the store, and makes the certificate. A Secret that is missing is a
+// refusal, and so is an authority that is of no use: it is found before others wait for this Backup.
+func (r *Reconciler) complete(ctx context.Context, t *taking) (*taking, *refusal, error) {
 	files, err := resources.StoreFiles(t.store, SecretReader(ctx, r.Live, t.cluster.Namespace))
 	if missing := AsMissing(err); missing != nil {
 		return nil, wait(core.BackupStoreSecret, "%s", missing.Error()), nil
@@ -106,6 +108,10 @@ func (r *Reconciler) withFiles(ctx context.Context, t *taking) (*taking, *refusa
 		return nil, wait(core.KeyInvalid, "%s", err.Error()), nil
 	}
 	t.files = files
+	if t.leaf, err = r.leaf(ctx, t.cluster); err != nil {
+		return nil, wait(core.ProblemAuthorityBroken, "the Job is given no certificate: %s. Restore the Secret %s",
+			err, resources.Names(t.cluster.Name).CASecret()), nil
+	}
 	return t, nil, nil
 }
 
@@ -132,19 +138,25 @@ func Running(ctx context.Context, live client.Reader, namespace, cluster string,
 	return all.Items[i].Name, nil
 }
 
-// makeJob makes the Job and what it needs; what is there already stays. A name that
-// somebody else has is a refusal.
-func (r *Reconciler) makeJob(ctx context.Context, b *v1alpha1.Backup, t *taking) (*refusal, error) {
+// makeJob makes the Job and what it needs. Whatever keeps it from being made is a refusal: others wait
+// for this Backup, which must not last longer than a Backup may wait, and has to have a reason.
+func (r *Reconciler) makeJob(ctx context.Context, b *v1alpha1.Backup, t *taking) *refusal {
+	no, err := r.makeObjects(ctx, b, t)
+	if err != nil {
+		return wait(core.BackupJobRefused, "its Job, or what goes with it, could not be made: %s. It is tried again",
+			err)
+	}
+	return no
+}
+
+// makeObjects makes them; what is there already stays. A name that somebody else has is a refusal.
+func (r *Reconciler) makeObjects(ctx context.Context, b *v1alpha1.Backup, t *taking) (*refusal, error) {
 	task, err := json.MarshalIndent(t.task(b), "", "  ")
 	if err != nil {
 		return nil, err
 	}
 	t.files[backupjob.FileTask] = task
-	leaf, err := r.leaf(ctx, t.cluster)
-	if err != nil {
-		return nil, err
-	}
-	for _, obj := range append(resources.BackupObjects(t.cluster, b, t.files, leaf), resources.BackupJob(t.cluster,
+	for _, obj := range append(resources.BackupObjects(t.cluster, b, t.files, t.leaf), resources.BackupJob(t.cluster,
 		b, r.OperatorImage)) {
 		if no, err := r.create(ctx, b, obj.(client.Object)); no != nil || err != nil {
 			return no, err

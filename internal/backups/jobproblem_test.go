@@ -10,10 +10,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/pki"
+	"cnmsql.co/internal/resources"
 )
 
 // podOf is a Pod of a Job that does not run.
@@ -88,6 +91,53 @@ func TestAJobThatIsRefusedIsTold(t *testing.T) {
 	w.is(w.looks("b"), v1alpha1.BackupRunning, "")
 	if name := w.backup("b").Status.JobName; name == "" {
 		t.Error("no Job was made")
+	}
+}
+
+// TestABackupWithoutAJobDoesNotHoldOthersUpForEver has what keeps the Job from being made told. An hour
+// after it was begun the Backup fails.
+func TestABackupWithoutAJobDoesNotHoldOthersUpForEver(t *testing.T) {
+	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
+	w.Clock = w.Clock.Add(2 * waitLimit) // it waited for another until now
+	w.Refuse = apierrors.NewMethodNotSupported(schema.GroupResource{Resource: "jobs"}, "create")
+	w.is(w.looks("b"), v1alpha1.BackupRunning, core.BackupJobRefused, "is not supported")
+	w.Clock = w.Clock.Add(waitLimit + time.Second)
+	w.is(w.looks("b"), v1alpha1.BackupFailed, core.BackupWaitedTooLong, "is not supported")
+}
+
+// TestABackupWaitsForAnAuthority has it wait before it runs, so that no other waits for it.
+func TestABackupWaitsForAnAuthority(t *testing.T) {
+	ended, err := pki.NewCA("db", backupDay.Add(-4000*24*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := authority(t)
+	damaged.Data[resources.KeyCert] = []byte("nothing")
+	for name, is := range map[string]*corev1.Secret{"another": secret("another", nil), "damaged": damaged,
+		"ended at": resources.CASecret(aCluster(), ended)} {
+		w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, is)
+		w.is(w.looks("b"), v1alpha1.BackupPending, core.ProblemAuthorityBroken, "Restore the Secret db-ca")
+		if text := w.backup("b").Status.Error; name != "another" && !strings.Contains(text, name) {
+			t.Errorf("it does not say that the authority %s: %s", name, text)
+		}
+	}
+	damaged = authority(t)
+	damaged.Data[resources.KeyCA] = []byte("nothing")
+	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, damaged)
+	w.is(w.looks("b"), v1alpha1.BackupRunning, "")
+}
+
+// TestARemovalWhoseJobCannotBeMadeSaysWhy has that told, too, which nobody has refused.
+func TestARemovalWhoseJobCannotBeMadeSaysWhy(t *testing.T) {
+	w := newBackupWorld(t, going(), aCluster(), storeSecret)
+	w.Refuse = apierrors.NewMethodNotSupported(schema.GroupResource{Resource: "jobs"}, "create")
+	asked := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(going())}
+	if _, err := w.r.Reconcile(t.Context(), asked); err == nil {
+		t.Error("it is not tried again")
+	}
+	if is := storedSays(w.backup("b")); is.Reason != string(core.ReasonBackupRemovalFailed) ||
+		!strings.Contains(is.Message, "is not supported") {
+		t.Errorf("%+v", is)
 	}
 }
 

@@ -3,6 +3,7 @@ package backups
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,12 +95,18 @@ func (r *remover) goesOn(ctx context.Context, m *removal, job *batchv1.Job) (aga
 	return lookAgain, err
 }
 
-// begin makes the Job, if there is none yet, and what goes with it. What the API server does
-// not want is told.
+// begin makes the Job, if there is none yet, and what goes with it. What keeps it from being made is
+// told. What the API server does not want waits for somebody who changes something; all else is tried
+// again at once.
 func (r *remover) begin(ctx context.Context, m *removal, job *batchv1.Job) (again time.Duration, err error) {
 	again, err = r.make(ctx, m, job)
 	if isRefused(err) {
 		return r.fails(ctx, m, fmt.Sprintf("the API server refuses its Job %s, or what goes with it: %s", m.Name, err))
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		why := fmt.Sprintf("its Job %s, or what goes with it, could not be made: %s", m.Name, err)
+		_, untold := r.fails(ctx, m, why)
+		err = errors.Join(err, untold)
 	}
 	return again, err
 }

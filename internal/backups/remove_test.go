@@ -301,7 +301,7 @@ func TestNoDataAreWrittenThatNothingWouldRemove(t *testing.T) {
 			w.FailAt, w.Late = failAt, late
 			for range 2 {
 				_, _ = w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)})
-				if b := w.backup("b"); b.Status.Phase != "" && len(b.Finalizers) == 0 {
+				if b := w.backup("b"); b.Status.Phase == v1alpha1.BackupRunning && len(b.Finalizers) == 0 {
 					t.Fatalf("call %d fails, late %t: it is %s, and is not kept", failAt, late, b.Status.Phase)
 				}
 			}

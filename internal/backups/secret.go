@@ -69,7 +69,8 @@ func SecretReader(ctx context.Context, live client.Reader,
 	}
 }
 
-// Authority is a Cluster's certificate authority, which the operator made.
+// Authority is a Cluster's certificate authority, which the operator made. One of whose Secret ca.crt alone
+// is damaged will do: who is let in by it is nobody whom others go by.
 func Authority(ctx context.Context, from client.Reader, c *v1alpha1.Cluster) (*pki.CA, error) {
 	name := resources.Names(c.Name).CASecret()
 	var s corev1.Secret
@@ -77,7 +78,7 @@ func Authority(ctx context.Context, from client.Reader, c *v1alpha1.Cluster) (*p
 		return nil, fmt.Errorf("read the certificate authority of %s: %w", c.Name, err)
 	}
 	ca, err := pki.ParseCA(resources.BundleOf(s.Data))
-	if err != nil {
+	if damaged := (*pki.TrustError)(nil); err != nil && !errors.As(err, &damaged) {
 		return nil, fmt.Errorf("the Secret %s is damaged: %w", name, err)
 	}
 	return ca, nil
