@@ -38,7 +38,8 @@ type Options struct {
 	Uncompressed bool
 	// Parallel is the number of uploads at a time; 0 is 4.
 	Parallel int
-	// Attempts is how often it is begun, if the connection to the donor breaks; 0 is 3.
+	// Attempts is how often it is begun, if the connection to the donor breaks; 0 is 3. A donor that
+	// serves another, or cannot be reached, is waited for besides, for donorFrees at a time.
 	Attempts int
 	// Progress is told, by one goroutine at a time, a few times a second; another attempt
 	// begins with nothing done. It may be nil.
@@ -71,15 +72,50 @@ func take(ctx context.Context, from source, s store.Store, o Options) (*Manifest
 		return nil, err
 	}
 	t := &taking{from: from, s: s, o: o, buffers: newBuffers(o.Parallel+1, o.PartSize+slack)}
-	for attempt := 1; ; attempt++ {
+	attempt, waited := 1, waiting{}
+	for {
 		m, err := t.attempt(ctx)
-		if err == nil || attempt >= o.Attempts || !again(ctx, err, attempt) {
+		pause, busy := time.Duration(attempt)*donorNotices, waited.goesOn(ctx, err)
+		switch {
+		case busy:
+			pause = donorNotices
+		case err == nil || attempt >= o.Attempts || !again(ctx, err, attempt):
 			return m, wrap(err, "taking backup %s of %s, attempt %d", o.ID, o.Identity.Cluster, attempt)
+		default:
+			attempt++
 		}
-		if err := wait(ctx, time.Duration(attempt)*donorNotices); err != nil {
+		if err := wait(ctx, pause); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// donorFrees is more than a donor may serve somebody who is gone: it waits ten minutes for each of its
+// writes to be taken, see clone.Donor. The Pod before this one may have been lost with its node.
+const donorFrees = 11 * time.Minute
+
+// waiting is since when a donor has taken no attempt, without one in between that it took; zero if it
+// has taken the last.
+type waiting struct{ since time.Time }
+
+// goesOn reports whether the donor serves another, or cannot be reached, and may do so no more soon.
+func (w *waiting) goesOn(ctx context.Context, err error) bool {
+	var network *net.OpError
+	isBusy := errors.Is(err, clone.CloneRunning) || errors.As(err, &network) && network.Op == "dial"
+	if !isBusy || isOfStore(err) {
+		w.since = time.Time{}
+		return false
+	}
+	if w.since.IsZero() {
+		w.since = time.Now()
+	}
+	return ctx.Err() == nil && time.Since(w.since) < donorFrees
+}
+
+// isOfStore reports whether an attempt failed because of the store, and not because of the donor.
+func isOfStore(err error) bool {
+	var ofStore *storeError
+	return errors.As(err, &ofStore)
 }
 
 func partSize(uncompressed bool) int64 {
@@ -103,20 +139,20 @@ func (o Options) check() error {
 // Until then it serves nobody else.
 const donorNotices = 6 * time.Second
 
-// again reports whether another attempt may succeed: the connection to the donor broke or came not
-// about, or the donor ended it. Then it may also refuse, or not answer, for as long as it restarts.
+// again reports whether another attempt may succeed: the connection to the donor broke, or the donor
+// ended it. Then it may also not answer for as long as it restarts. One that serves another, or could not
+// be reached, was waited for.
 func again(ctx context.Context, err error, attempt int) bool {
-	var ofStore *storeError
-	if ctx.Err() != nil || errors.As(err, &ofStore) {
+	var network *net.OpError
+	if ctx.Err() != nil || isOfStore(err) || errors.As(err, &network) && network.Op == "dial" {
 		return false
 	}
-	var network *net.OpError
-	if errors.As(err, &network) || errors.Is(err, clone.ConnectionLost) || errors.Is(err, clone.DonorSilent) ||
+	if network != nil || errors.Is(err, clone.ConnectionLost) || errors.Is(err, clone.DonorSilent) ||
 		errors.Is(err, clone.DonorStops) {
 		return true
 	}
 	var asking *askError
-	return attempt > 1 && (errors.Is(err, clone.CloneRunning) || errors.As(err, &asking))
+	return attempt > 1 && errors.As(err, &asking)
 }
 
 // askError is what Executed returned.

@@ -3,7 +3,6 @@ package backup
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -199,56 +198,6 @@ func TestBuffersAreUsedAgain(t *testing.T) {
 	}
 	if len(made) != 3 {
 		t.Errorf("%d buffers were made", len(made))
-	}
-}
-
-func TestALostDonorIsBegunAnewUnderOtherNames(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newMemory()
-		var first []string
-		lost := func(attempt, record int) error {
-			switch {
-			case attempt == 1 && record == 12:
-				synctest.Wait()
-				first = s.keys("part-")
-				return fmt.Errorf("in the middle: %w", clone.ConnectionLost)
-			case attempt == 2 && record == 1:
-				return fmt.Errorf("it has not noticed: %w", clone.CloneRunning)
-			}
-			return nil
-		}
-		m, err := take(t.Context(), from(scene(4), lost), s, options())
-		must(t, err)
-		if len(first) == 0 {
-			t.Error("nothing was uploaded by the first attempt")
-		}
-		for _, key := range first {
-			if len(s.keys(key)) > 0 {
-				t.Errorf("%s is left, or was written again", key)
-			}
-		}
-		if m.BeginGTID.Count() != 3 {
-			t.Errorf("it begins with %s, as attempts before it did", m.BeginGTID)
-		}
-		restorable(t, s, m)
-	})
-}
-
-func TestADonorThatIsLostAgainAndAgainIsGivenUp(t *testing.T) {
-	for why, want := range map[error]int{clone.ConnectionLost: 3, clone.DonorSilent: 3, clone.DonorStops: 3,
-		clone.CloneRunning: 1, clone.Encrypted: 1} {
-		synctest.Test(t, func(t *testing.T) {
-			s, attempts := newMemory(), 0
-			_, err := take(t.Context(), from(scene(4), func(a, n int) error {
-				if attempts = a; n == 12 {
-					return why
-				}
-				return nil
-			}), s, options())
-			if !errors.Is(err, why) || attempts != want || len(s.keys(dirBase)) > 0 {
-				t.Errorf("%v after %d attempts: %v; %q are left", why, attempts, err, s.keys(dirBase))
-			}
-		})
 	}
 }
 

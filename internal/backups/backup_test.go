@@ -307,6 +307,19 @@ func TestABackupSaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
+// TestABackupThatIsDeletedRunsAsLongAsItsJob holds the instance to one copy at a time: what the Job reads
+// goes on until its Pod is gone.
+func TestABackupThatIsDeletedRunsAsLongAsItsJob(t *testing.T) {
+	first, next := aBackup("b"), aBackup("next")
+	first.Spec.ReclaimPolicy, next.UID = v1alpha1.ReclaimDelete, "87654321-of-next"
+	w := newBackupWorld(t, first, next, aCluster(), storeSecret, authority(t))
+	w.looks("b")
+	w.Must(w.Delete(t.Context(), w.backup("b")))
+	w.is(w.looks("next"), v1alpha1.BackupPending, core.BackupOtherRuns, "the Backup b ")
+	w.Must(w.Delete(t.Context(), w.job("b-backup")))
+	w.is(w.looks("next"), v1alpha1.BackupRunning, "")
+}
+
 // TestABackupThatWasQueuedWaitsForOtherThingsAfterThat: the hour does not run while another is taken.
 func TestABackupThatWasQueuedWaitsForOtherThingsAfterThat(t *testing.T) {
 	other := aBackup("other")

@@ -3,9 +3,9 @@ package backups
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -121,21 +121,31 @@ func idOf(b *v1alpha1.Backup) string {
 }
 
 // Running is the name of a Backup of a Cluster that runs, other than the one with a UID, if
-// one is given; "" when none does.
+// one is given; "" when none does. One that is being deleted runs as long as its Job is there.
 func Running(ctx context.Context, live client.Reader, namespace, cluster string, but types.UID) (string, error) {
 	var all v1alpha1.BackupList
 	if err := live.List(ctx, &all, client.InNamespace(namespace)); err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(all.Items, func(b v1alpha1.Backup) bool {
+	for i := range all.Items {
+		b := &all.Items[i]
 		isMeant := but == "" || b.UID != but
-		return isMeant && b.Spec.Cluster.Name == cluster && b.Status.Phase == v1alpha1.BackupRunning &&
-			b.DeletionTimestamp == nil
-	})
-	if i < 0 {
-		return "", nil
+		if !isMeant || b.Spec.Cluster.Name != cluster || b.Status.Phase != v1alpha1.BackupRunning {
+			continue
+		}
+		if b.DeletionTimestamp == nil {
+			return b.Name, nil
+		}
+		job := &batchv1.Job{}
+		err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: resources.BackupJobName(b.Name)}, job)
+		switch {
+		case client.IgnoreNotFound(err) != nil:
+			return "", err
+		case err == nil && metav1.IsControlledBy(job, b) && ended(job) == "":
+			return b.Name, nil
+		}
 	}
-	return all.Items[i].Name, nil
+	return "", nil
 }
 
 // makeJob makes the Job and what it needs. Whatever keeps it from being made is a refusal: others wait
