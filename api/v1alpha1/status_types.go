@@ -194,6 +194,12 @@ type ContinuousArchivingStatus struct {
 	// then; the condition is False until one is complete that was begun later.
 	// +optional
 	MissingSince *metav1.Time `json:"missingSince,omitempty"`
+	// CompleteSince is since when the archive lacks nothing: it was enabled then, or its last gap
+	// was found, or that it has moved. Any moment can be restored from a Backup on that was begun
+	// later. It stays once a Backup has closed the gap. It is absent where archiving was enabled
+	// under a release that did not note it.
+	// +optional
+	CompleteSince *metav1.Time `json:"completeSince,omitempty"`
 }
 
 // PromotionStatus permits one instance to be writable in one epoch.

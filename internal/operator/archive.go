@@ -84,7 +84,7 @@ func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 	}
 	is := s.ContinuousArchiving
 	if is == nil {
-		is = &v1alpha1.ContinuousArchivingStatus{}
+		is = &v1alpha1.ContinuousArchivingStatus{CompleteSince: &metav1.Time{Time: o.Now}}
 	}
 	is.Enabled = true
 	s.ContinuousArchiving = is
@@ -181,6 +181,9 @@ func noteGap(is *v1alpha1.ContinuousArchivingStatus, a *core.Archive, now time.T
 	}
 	if a.Place != "" {
 		is.Place = a.Place
+	}
+	if since := is.MissingSince; since != nil && (is.CompleteSince == nil || is.CompleteSince.Before(since)) {
+		is.CompleteSince = since.DeepCopy() // it outlives the gap, which is forgotten once it is closed
 	}
 	return closed
 }

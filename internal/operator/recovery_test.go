@@ -228,6 +228,35 @@ func TestTheStatusTellsTheLastPartOfABurstAndWhatPilesUp(t *testing.T) {
 	}
 }
 
+// TestTheStatusSaysSinceWhenTheArchiveLacksNothing has a gap, and a move there and back, remembered when
+// Backups have closed them: what was written before them cannot be restored.
+func TestTheStatusSaysSinceWhenTheArchiveLacksNothing(t *testing.T) {
+	moment := time.Date(2026, 11, 23, 21, 0, 0, 0, time.UTC)
+	c, s := aCluster(), &v1alpha1.ClusterStatus{}
+	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore,
+		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
+	says := func(hour int, a core.Archive, closed bool, since int) {
+		t.Helper()
+		now := moment.Add(time.Duration(hour) * time.Hour)
+		in := core.Instance{Name: "c-1", Report: core.Known(core.Report{WritableEpoch: 1, Archive: &a}, now, now)}
+		describeArchive(s, c, core.Observation{Now: now, Instances: []core.Instance{in}}, closed)
+		want := metav1.NewTime(moment.Add(time.Duration(since) * time.Hour))
+		if is := s.ContinuousArchiving; !is.CompleteSince.Equal(&want) {
+			t.Errorf("after %d hours it lacks nothing since %s, want %s", hour, is.CompleteSince, want)
+		}
+	}
+	says(1, core.Archive{Place: "s3://a"}, false, 1)
+	says(2, core.Archive{Place: "s3://a"}, false, 1)
+	says(3, core.Archive{Place: "s3://a", Missing: "a:1-5"}, false, 3)
+	says(4, core.Archive{Place: "s3://a"}, true, 3) // another primary knows nothing of it
+	says(5, core.Archive{Place: "s3://b"}, false, 5)
+	says(6, core.Archive{Place: "s3://a"}, true, 6)
+	says(7, core.Archive{Place: "s3://a"}, true, 6)
+	if s.ContinuousArchiving.MissingSince != nil {
+		t.Error("a closed gap is told")
+	}
+}
+
 func TestTheStatusTellsOfTheArchive(t *testing.T) {
 	moment := time.Date(2026, 11, 23, 21, 0, 0, 0, time.UTC)
 	c := aCluster()

@@ -159,6 +159,8 @@ type Archive struct {
 	PendingFiles int      `json:"pendingFiles,omitempty"`
 	// Missing was purged before it was archived.
 	Missing string `json:"missing,omitempty"`
+	// CompleteSince is since when it lacks nothing; nil where nobody knows.
+	CompleteSince *time.Time `json:"completeSince,omitempty"`
 }
 
 // Schedule is a ScheduledBackup.
@@ -268,7 +270,7 @@ func archiveOf(c *v1alpha1.Cluster, said *core.Archive) Archive {
 			out.CompleteUntil = &said.CompleteUntil
 		}
 	}
-	out.PendingFiles, out.Missing = int(is.PendingFiles), is.Missing
+	out.PendingFiles, out.Missing, out.CompleteSince = int(is.PendingFiles), is.Missing, coarse(is.CompleteSince)
 	if cond := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving); cond != nil {
 		out.Healthy = new(cond.Status == metav1.ConditionTrue)
 		out.Reason, out.Message = cond.Reason, cond.Message

@@ -177,6 +177,21 @@ func azureStore(secret string) *v1alpha1.ObjectStoreSpec {
 		AzureCredentials: &v1alpha1.AzureCredentials{StorageAccount: account}}
 }
 
+// TestTheWindowBeginsWhereTheArchiveLacksNothing passes over Backups that were begun before archiving was
+// enabled, or before a gap that has been closed since.
+func TestTheWindowBeginsWhereTheArchiveLacksNothing(t *testing.T) {
+	c := archived()
+	before, after := completed("before", 5*time.Hour), completed("after", 2*time.Hour)
+	c.Status.ContinuousArchiving.CompleteSince = after.Status.StartedAt
+	got := listOf(t, c, before, after)
+	if from := got.Window.From; from == nil || !from.Equal(after.Status.StoppedAt.Time) {
+		t.Errorf("%+v", got.Window)
+	}
+	if w := listOf(t, c, before).Window; w.From != nil || !strings.Contains(w.Text, "was begun later; take one") {
+		t.Errorf("%+v", w)
+	}
+}
+
 func TestTheWindowIsThatOfTheAccount(t *testing.T) {
 	atAzure, there := archived(), completed("there", 2*time.Hour)
 	atAzure.Spec.Backup.ObjectStore, there.Status.ObjectStore = azureStore("ours"), azureStore("ours")

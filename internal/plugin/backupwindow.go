@@ -34,7 +34,7 @@ func (a *Archive) until() *time.Time {
 // windowOf begins with the oldest backup on which the archive can be replayed, and ends where
 // the archive is complete no longer.
 func windowOf(f BackupFacts, a *Archive) Window {
-	oldest := oldestInStore(f)
+	oldest := oldestInStore(f, a.CompleteSince)
 	switch {
 	case oldest == nil && !hasCompleted(f.Cluster, f.Backups) && f.Cluster != nil && !hasStore(f.Cluster):
 		return Window{Text: "none: there is no Completed Backup, and nowhere to put one; add spec.backup.objectStore"}
@@ -52,6 +52,10 @@ func windowOf(f BackupFacts, a *Archive) Window {
 		return Window{Text: "only the moments of the Backups: spec.backup.continuousArchiving is not enabled"}
 	case a.LastTime == nil:
 		return Window{Text: "only the moments of the Backups: nothing was archived yet"}
+	case oldest == nil && a.CompleteSince != nil && oldestInStore(f, nil) != nil:
+		return Window{Text: fmt.Sprintf("only the moments of the Backups, as far as Kubernetes knows: the archive "+
+			"lacks nothing since %s, and no Completed Backup that lies there was begun later; take one: %s",
+			stamp(*a.CompleteSince), backupCommandFor(f.Namespace, f.Name))}
 	case oldest == nil:
 		return Window{Text: "only the moments of the Backups: none of them lies where the archive does; take one: " +
 			backupCommandFor(f.Namespace, f.Name)}
@@ -61,7 +65,7 @@ func windowOf(f BackupFacts, a *Archive) Window {
 	}
 	w := Window{From: oldest, To: a.until(),
 		Text: fmt.Sprintf("any moment from %s to %s", stamp(*oldest), stamp(*a.until())) + f.perhapsLater()}
-	if a.Missing != "" {
+	if a.Missing != "" && a.CompleteSince == nil { // otherwise the window begins after the gap
 		w.Text += fmt.Sprintf(", EXCEPT past the gap in the archive (%s): what comes after it needs a Backup that "+
 			"was taken after it", a.Missing)
 	}
@@ -76,10 +80,14 @@ func (f BackupFacts) perhapsLater() string {
 	return ", or later: only the primary knows until when the archive is complete, and " + f.Unasked
 }
 
-// oldestInStore is when the oldest Completed Backup ended that lies where the archive does.
-func oldestInStore(f BackupFacts) *time.Time {
+// oldestInStore is when the oldest Completed Backup ended that lies where the archive does, and was not
+// begun before a moment, if there is one.
+func oldestInStore(f BackupFacts, since *time.Time) *time.Time {
 	for i := range f.Backups {
 		b := &f.Backups[i]
+		if at := b.Status.StartedAt; since != nil && (at == nil || at.Time.Before(*since)) {
+			continue
+		}
 		if holds(f.Cluster, b) && b.Status.StoppedAt != nil && liesWithArchive(f.Cluster, b) {
 			return &b.Status.StoppedAt.Time
 		}
