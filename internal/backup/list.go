@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,7 +137,7 @@ func probe(ctx context.Context, s store.Store, key string) error {
 }
 
 // Remove removes a backup: first its manifest, so that what is half removed is none, and
-// then its parts, those that the manifest names and those that the listing has. It also
+// then its parts, several at a time: those that the manifest names and those that the listing has. It also
 // removes what is unfinished; the caller knows that nobody is taking it. Nothing else below
 // its prefix is touched, and what is gone already is no error.
 func Remove(ctx context.Context, s store.Store, cluster, id string) error {
@@ -160,12 +163,20 @@ func Remove(ctx context.Context, s store.Store, cluster, id string) error {
 			names[name] = true
 		}
 	}
-	for name := range names {
-		if err := remove(ctx, s, dir+name); err != nil {
-			return err
+	_, err := removeAll(ctx, s, dir, maps.Keys(names))
+	return err
+}
+
+// removeAll removes the objects of a directory, several at a time.
+func removeAll(ctx context.Context, s store.Store, dir string, names iter.Seq[string]) (removed int, err error) {
+	keys := func(yield func(string, error) bool) {
+		for name := range names {
+			if !yield(dir+name, nil) {
+				return
+			}
 		}
 	}
-	return nil
+	return store.RemoveAll(ctx, keys, func(ctx context.Context, key string) error { return remove(ctx, s, key) })
 }
 
 // Sweep removes what attempts that were given up have left of a backup that there is: no
@@ -181,16 +192,10 @@ func Sweep(ctx context.Context, s store.Store, m *Manifest) (swept int, err erro
 			return 0, fmt.Errorf("listing backup %s of %s: %w", m.ID, m.Cluster.Cluster, err)
 		}
 		if name := strings.TrimPrefix(o.Key, dir); partName.MatchString(name) && !named[name] {
-			left = append(left, o.Key)
+			left = append(left, name)
 		}
 	}
-	for _, key := range left {
-		if err := remove(ctx, s, key); err != nil {
-			return swept, err
-		}
-		swept++
-	}
-	return swept, nil
+	return removeAll(ctx, s, dir, slices.Values(left))
 }
 
 func remove(ctx context.Context, s store.Store, key string) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,6 +118,35 @@ func TestARemovalThatIsInterruptedLeavesNoBackup(t *testing.T) {
 		}
 		s.remove = nil
 		must(t, Remove(t.Context(), s, cluster, m.ID))
+		if left := s.keys(dirBase); len(left) > 0 {
+			t.Errorf("%q are left", left)
+		}
+	})
+}
+
+// TestManyPartsAreRemovedAtATime, once the manifest is gone: one after the other they would take hours.
+func TestManyPartsAreRemovedAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemory()
+		m, err := take(t.Context(), from(scene(100), nil), s, options())
+		must(t, err)
+		var going atomic.Int32
+		goOn, done := make(chan struct{}), make(chan error)
+		s.remove = func(_ context.Context, key string) error {
+			if strings.Contains(key, "part-") {
+				going.Add(1)
+				<-goOn
+			}
+			return nil
+		}
+		go func() { done <- Remove(t.Context(), s, cluster, m.ID) }()
+		synctest.Wait()
+		if n := going.Load(); n != 16 || len(s.keys(fileManifest)) > 0 {
+			t.Errorf("%d of %d parts are being removed, and of manifests there are %q", n, len(m.Parts),
+				s.keys(fileManifest))
+		}
+		close(goOn)
+		must(t, <-done)
 		if left := s.keys(dirBase); len(left) > 0 {
 			t.Errorf("%q are left", left)
 		}

@@ -5,15 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
-
 	"cnmsql.co/internal/archive"
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/store"
 )
-
-// deleters is how many objects of an archive are removed at a time.
-const deleters = 16
 
 // Removed is what RemoveArchive removed: backups, also those that were given up, and objects of
 // the archive of binary logs. Strangers are what lies there still, which nobody knows.
@@ -103,25 +98,23 @@ func (r *run) areOurs(ctx context.Context) error {
 	return r.foreignBranch(all)
 }
 
-// removeLogs removes what is archived of binary logs, several objects at a time.
+// removeLogs removes what is archived of binary logs.
 func (r *run) removeLogs(ctx context.Context) (removed int, err error) {
-	all, each := errgroup.WithContext(ctx)
-	all.SetLimit(deleters)
-	for o, err := range r.s.List(each, r.prefix) {
-		if err != nil {
-			all.Go(func() error { return r.notListed(err) })
-			break
-		}
-		if !archive.Known(r.prefix, o.Key) {
-			continue
-		}
-		removed++
-		all.Go(func() error {
-			if err := r.s.Delete(each, o.Key); err != nil {
-				return fmt.Errorf("removing %s: %w", o.Key, err)
+	ours := func(yield func(string, error) bool) {
+		for o, err := range r.s.List(ctx, r.prefix) {
+			if err != nil {
+				yield("", r.notListed(err))
+				return
 			}
-			return nil
-		})
+			if archive.Known(r.prefix, o.Key) && !yield(o.Key, nil) {
+				return
+			}
+		}
 	}
-	return removed, all.Wait()
+	return store.RemoveAll(ctx, ours, func(ctx context.Context, key string) error {
+		if err := r.s.Delete(ctx, key); err != nil {
+			return fmt.Errorf("removing %s: %w", key, err)
+		}
+		return nil
+	})
 }

@@ -179,7 +179,8 @@ func (r *run) isWhole(ctx context.Context, anchor string) error {
 	return err
 }
 
-// remove removes backups, the oldest first, and then parts of the archive.
+// remove removes backups, the oldest first, and then parts of the archive, which none needs that is
+// there. What was given up is nobody's and goes last: it may be much, and the time may end before.
 func (r *run) remove(ctx context.Context, e facts.Expiry) (err error) {
 	for _, id := range e.Bases {
 		if err := backup.Remove(ctx, r.s, r.p.Cluster, id); err != nil {
@@ -187,14 +188,16 @@ func (r *run) remove(ctx context.Context, e facts.Expiry) (err error) {
 		}
 		r.Backups = append(r.Backups, id)
 	}
+	if r.Parts, err = archive.Remove(ctx, r.s, r.prefix, e.Parts); err != nil {
+		return err
+	}
 	for _, id := range e.Unfinished {
 		if err := backup.Remove(ctx, r.s, r.p.Cluster, id); err != nil {
 			return err
 		}
 		r.Unfinished = append(r.Unfinished, id)
 	}
-	r.Parts, err = archive.Remove(ctx, r.s, r.prefix, e.Parts)
-	return err
+	return nil
 }
 
 // strangers counts what nobody knows.

@@ -132,12 +132,14 @@ func TestWhatHasExpiredGoesAndNothingElse(t *testing.T) {
 	if r.Unknown != 3 || fmt.Sprint(r.UnknownNames) != "[base/day1/README log/0000000001/index notes.txt]" {
 		t.Errorf("%d unknown: %q", r.Unknown, r.UnknownNames)
 	}
-	// Backups before parts; of a backup the manifest first; and parts in order.
-	bases := slices.IndexFunc(m.deletes, func(k string) bool { return strings.Contains(k, "/log/") })
-	if bases < 0 || !slices.IsSorted(m.deletes[bases:]) || slices.ContainsFunc(m.deletes[bases:], func(k string) bool {
-		return strings.Contains(k, "/base/")
-	}) ||
-		m.deletes[0] != "db/base/day0/manifest.json" {
+	// Backups before parts, and parts before what was given up; of a backup the manifest first; and parts in order.
+	isLog := func(k string) bool { return strings.Contains(k, "/log/") }
+	begin := slices.IndexFunc(m.deletes, isLog)
+	end := begin + slices.IndexFunc(m.deletes[max(begin, 0):], func(k string) bool { return !isLog(k) })
+	if begin < 0 || end < begin || !slices.IsSorted(m.deletes[begin:end]) ||
+		m.deletes[0] != "db/base/day0/manifest.json" ||
+		slices.ContainsFunc(m.deletes[:begin], func(k string) bool { return strings.Contains(k, "/given-up/") }) ||
+		slices.ContainsFunc(m.deletes[end:], func(k string) bool { return !strings.Contains(k, "/given-up/") }) {
 		t.Errorf("%q", m.deletes)
 	}
 	if again := Run(t.Context(), m, threeDays()); len(again.Backups)+len(again.Unfinished)+again.Parts > 0 ||
