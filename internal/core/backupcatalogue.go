@@ -3,7 +3,8 @@ package core
 var backups = []row[Reason]{
 	{BackupNoCluster, "waits: there is no Cluster of that name in the namespace", ""},
 	{BackupNoStore, "failed: neither the Backup nor the Cluster's spec.backup names an object store", ""},
-	{BackupStoreSecret, "waits: a Secret or a key of one that objectStore names does not exist", ""},
+	{BackupStoreSecret, "waits: a Secret or a key of one that objectStore names does not exist; as a notice of a " +
+		"Cluster: its instances archive as they were told before", ""},
 	{BackupNotYet, "waits: the Cluster has no data yet", ""},
 	{BackupOtherRuns, "waits for another Backup of the Cluster", ""},
 	{BackupNoDonor, "waits: no replica is ready, and the primary is not taken yet, or cannot be; or not the " +

@@ -20,15 +20,17 @@ import (
 )
 
 // archive keeps the Secret by which the instances reach the object store. One that cannot
-// be made up keeps nobody from taking writes: what the instances have stays, and the
-// condition says what is wrong. Where nothing is archived, nobody has the credentials.
-func (p *prerequisites) archive(ctx context.Context, c *v1alpha1.Cluster) error {
+// be made up keeps nobody from taking writes: what the instances have stays, which may be that of
+// another store, and an aside tells what is missing. Where nothing is archived, nobody has the credentials.
+func (p *prerequisites) archive(ctx context.Context, c *v1alpha1.Cluster, asides *[]core.Problem) error {
 	if !c.Spec.Backup.Archives() {
 		return p.drop(ctx, c, &corev1.Secret{}, resources.Names(c.Name).ArchiveSecret())
 	}
 	files, err := p.archiveFiles(ctx, c)
-	if backups.AsMissing(err) != nil {
-		return nil // the primary tells that it has no credentials
+	if missing := backups.AsMissing(err); missing != nil {
+		*asides = append(*asides, core.Problem{Reason: core.BackupStoreSecret, Message: missing.Error() +
+			"; until then the instances archive as they were told last, where they were: not as spec.backup says now"})
+		return nil
 	}
 	if err != nil {
 		return err

@@ -167,7 +167,7 @@ func TestWhatIsNotWantedAnyMoreGoes(t *testing.T) {
 	keep := func() {
 		t.Helper()
 		must(t, p.budget(t.Context(), c))
-		must(t, p.archive(t.Context(), c))
+		must(t, p.archive(t.Context(), c, new([]core.Problem)))
 	}
 	keep()
 	if budget, archive := there(); !budget || !archive {

@@ -162,7 +162,7 @@ func TestAKeyThatIsNoneIsToldBeforeARestore(t *testing.T) {
 	// Of the archive it is the instance that says it: what is there already goes on.
 	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: encrypted,
 		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
-	must(t, newPrerequisites(a, a).archive(t.Context(), c))
+	must(t, newPrerequisites(a, a).archive(t.Context(), c, new([]core.Problem)))
 	var s corev1.Secret
 	must(t, a.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: resources.Names("c").ArchiveSecret()}, &s))
 	if string(s.Data[seal.FileIdentity]) != "me" {
@@ -176,23 +176,52 @@ func TestAMissingSecretOfTheArchiveKeepsNobodyFromWriting(t *testing.T) {
 	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore,
 		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
 	a := newAPI(t)
-	must(t, newPrerequisites(a, a).archive(t.Context(), c))
+	must(t, newPrerequisites(a, a).archive(t.Context(), c, new([]core.Problem)))
 	a = newAPI(t, storeSecret())
 	live := newAPI(t, storeSecret())
 	p := newPrerequisites(a, live)
-	must(t, p.archive(t.Context(), c))
+	must(t, p.archive(t.Context(), c, new([]core.Problem)))
 	var s corev1.Secret
 	must(t, a.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: resources.Names("c").ArchiveSecret()}, &s))
 	// The user's Secret is not read at each look.
 	asked := live.gets
-	must(t, p.archive(t.Context(), c))
+	must(t, p.archive(t.Context(), c, new([]core.Problem)))
 	if live.gets != asked {
 		t.Errorf("the API server was asked %d times more", live.gets-asked)
 	}
 	c.Generation++
-	must(t, p.archive(t.Context(), c))
+	must(t, p.archive(t.Context(), c, new([]core.Problem)))
 	if live.gets == asked {
 		t.Error("another spec was not looked at")
+	}
+}
+
+// TestAnArchiveThatCannotMoveIsTold has the store changed to one whose Secret is missing: the instances go
+// on archiving where they did, and nobody else says so.
+func TestAnArchiveThatCannotMoveIsTold(t *testing.T) {
+	c := aCluster()
+	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore.DeepCopy(),
+		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
+	a := newAPI(t, storeSecret())
+	p := newPrerequisites(a, a)
+	told := func() (out []core.Problem) {
+		t.Helper()
+		_, asides, _ := p.ensure(t.Context(), c)
+		for _, is := range asides {
+			if is.Reason == core.BackupStoreSecret {
+				out = append(out, is)
+			}
+		}
+		return out
+	}
+	if is := told(); len(is) > 0 {
+		t.Errorf("all is there, and it is told %+v", is)
+	}
+	c.Spec.Backup.ObjectStore.Bucket, c.Spec.Backup.ObjectStore.Credentials.AccessKeyID.Name = "other", "absent"
+	c.Generation++
+	if is := told(); len(is) != 1 || !strings.Contains(is[0].Message, "the Secret absent") ||
+		!strings.Contains(is[0].Message, "where they were") {
+		t.Errorf("it is told %+v", is)
 	}
 }
 
