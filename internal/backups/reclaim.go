@@ -229,7 +229,8 @@ func (r *ReclaimReconciler) endJobs(ctx context.Context, c *v1alpha1.Cluster) (l
 	return left, err
 }
 
-// backupsThere are the Backups that lie in the Cluster's archive.
+// backupsThere are the Backups that may lie in the Cluster's archive: by what people call it. Who may write
+// there must not go on because the store is called by another address.
 func (r *ReclaimReconciler) backupsThere(ctx context.Context, c *v1alpha1.Cluster) (out []v1alpha1.Backup, err error) {
 	var all v1alpha1.BackupList
 	if err := r.Live.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
@@ -244,7 +245,8 @@ func (r *ReclaimReconciler) backupsThere(ctx context.Context, c *v1alpha1.Cluste
 	return out, nil
 }
 
-// tellBackups tells those whose data went. They stay as they are otherwise.
+// tellBackups tells those whose data went. They stay as they are otherwise, and so do those that lie by the
+// same name in another store.
 func (r *ReclaimReconciler) tellBackups(ctx context.Context, c *v1alpha1.Cluster) error {
 	all, err := r.backupsThere(ctx, c)
 	if err != nil {
@@ -252,7 +254,7 @@ func (r *ReclaimReconciler) tellBackups(ctx context.Context, c *v1alpha1.Cluster
 	}
 	for i := range all {
 		b := &all[i]
-		if b.Removed() != nil {
+		if b.Removed() != nil || !resources.IsSameStore(resources.RecordOf(b).Store, c.Spec.Backup.ObjectStore) {
 			continue
 		}
 		before := b.DeepCopy()

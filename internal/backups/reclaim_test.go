@@ -98,10 +98,12 @@ func TestAClusterIsKeptUntilItsArchiveIsRemovedIfItSaysSo(t *testing.T) {
 func TestTheArchiveGoesWithTheCluster(t *testing.T) {
 	there, elsewhere := stored("there", "id-1"), stored("elsewhere", "id-2")
 	elsewhere.Status.DestinationPath = "s3://other/db"
+	namesake := stored("namesake", "id-3") // of another endpoint
+	namesake.Status.ObjectStore.Endpoint = "https://cold.example.com"
 	foreign := instance("foreign", true)
 	foreign.OwnerReferences[0].UID = "another"
-	w := newReclaimWorld(t, goingCluster(), storeSecret, there, elsewhere, instance("db-1", true),
-		instance("db-2", false), foreign)
+	w := newReclaimWorld(t, goingCluster(), storeSecret, there, elsewhere, namesake,
+		instance("db-1", true), instance("db-2", false), foreign)
 	for range 2 {
 		if c, again := w.step(); again == 0 || archiveSays(c).Reason != string(core.ReasonBackupRemovalWaits) ||
 			!strings.Contains(archiveSays(c).Message, "the Pod db-2") || w.job("db-remove-all") != nil {
@@ -137,7 +139,8 @@ func TestTheArchiveGoesWithTheCluster(t *testing.T) {
 		!strings.Contains(told[0], "s3://b/p/db") {
 		t.Errorf("told %q", told)
 	}
-	if w.backup("there").Removed() == nil || w.backup("elsewhere").Removed() != nil {
+	if w.backup("there").Removed() == nil || w.backup("elsewhere").Removed() != nil ||
+		w.backup("namesake").Removed() != nil {
 		t.Error("it is not told, or told wrong, which Backups have no data any more")
 	}
 	w.Must(w.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "foreign"}, &pod))

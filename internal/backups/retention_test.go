@@ -61,6 +61,7 @@ func TestTheJobIsToldWhatToKeep(t *testing.T) {
 func stored(name, id string) *v1alpha1.Backup {
 	b := aBackup(name)
 	b.Status = v1alpha1.BackupStatus{Phase: v1alpha1.BackupCompleted, BackupID: id, DestinationPath: "s3://b/p/db",
+		ObjectStore: aCluster().Spec.Backup.ObjectStore,
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionBackupCompleted, Status: metav1.ConditionTrue,
 			Reason: v1alpha1.BackupCompleted}}}
 	return b

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/resources"
 )
 
 // Window is to which moments a Cluster can be restored, as far as Kubernetes knows: older
@@ -97,30 +98,7 @@ func oldestInStore(f BackupFacts, since *time.Time) *time.Time {
 
 // liesWithArchive reports whether a Backup is in the object store that the Cluster names.
 func liesWithArchive(c *v1alpha1.Cluster, b *v1alpha1.Backup) bool {
-	if c == nil || !hasStore(c) || b.Status.ObjectStore == nil {
-		return false
-	}
-	its, mine := b.Status.ObjectStore, c.Spec.Backup.ObjectStore
-	return its.Bucket == mine.Bucket && its.Path == mine.Path && its.Endpoint == mine.Endpoint &&
-		its.Region == mine.Region && serviceOf(its) == serviceOf(mine)
-}
-
-// service is whose a bucket is. At Azure each account has buckets of its own, and Secrets name
-// it.
-type service struct {
-	google, azure       bool
-	connection, account v1alpha1.SecretKeySelector
-}
-
-func serviceOf(s *v1alpha1.ObjectStoreSpec) service {
-	of := service{google: s.GoogleCredentials != nil, azure: s.AzureCredentials != nil}
-	if of.azure && s.AzureCredentials.ConnectionString != nil {
-		of.connection = *s.AzureCredentials.ConnectionString
-	}
-	if of.azure && s.AzureCredentials.StorageAccount != nil {
-		of.account = *s.AzureCredentials.StorageAccount
-	}
-	return of
+	return c != nil && hasStore(c) && resources.IsSameStore(b.Status.ObjectStore, c.Spec.Backup.ObjectStore)
 }
 
 // holds reports whether a Backup holds data of the Cluster that can be restored. One of an earlier
