@@ -9,6 +9,12 @@ import (
 // lost refuses transactions that a failover lost, with the times around them that can be restored
 // on the base: that of the last commit before them that survived, and of the first one after them.
 func (s *selector) lost(ids gtid.Set, base Base) *Refusal {
+	for _, p := range s.line.parts {
+		if p.IsRun() && !p.GTIDs.Intersect(ids).IsEmpty() { // when they were lost, its parts tell
+			s.expand = &p
+			return nil
+		}
+	}
 	r := &Refusal{Reason: TargetLost, GTIDs: ids, Nearest: base.Time}
 	at := s.firstOf(ids)
 	for _, p := range s.line.parts {
