@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 // mountSmall puts a file system of its own, of a given size, at a directory.
@@ -24,6 +26,30 @@ func mountSmall(t *testing.T, dir, size string) {
 		t.Skipf("root may mount a small volume, and only then can it be full: %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+}
+
+// What is cut off the binary log is kept on the volume: when that is full, the reason is told by its name.
+func TestATailThatFindsNoRoomIsAFullVolume(t *testing.T) {
+	dir := t.TempDir()
+	d := Dirs{Data: filepath.Join(dir, "data"), Meta: filepath.Join(dir, "meta")}
+	mountSmall(t, d.Meta, "1m")
+	must(t, os.MkdirAll(filepath.Join(d.Meta, tailsDir), 0o750))
+	fillUp(t, d.Meta)
+	must(t, os.MkdirAll(d.Data, 0o755))
+	log, err := os.ReadFile("../binlog/testdata/writes.bin")
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(d.Data, "binlog.000001"), log, 0o600))
+	must(t, os.WriteFile(d.binlogIndex(), []byte("./binlog.000001\n"), 0o600))
+	var full *namedError
+	err = tailCutter{dirs: d, log: slog.New(slog.DiscardHandler)}.cut(agent.CutTail{})
+	if !errors.As(err, &full) || full.Problem.Reason != core.InstanceDiskFull {
+		t.Errorf("it says: %v", err)
+	}
+	left, err := os.ReadFile(filepath.Join(d.Data, "binlog.000001"))
+	must(t, err)
+	if len(left) != len(log) {
+		t.Errorf("%d of %d bytes are left, and what was cut is nowhere", len(left), len(log))
+	}
 }
 
 // fillUp takes all that is left on a volume.

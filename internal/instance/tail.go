@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"cnmsql.co/internal/binlog"
 	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/gtid"
@@ -38,6 +40,8 @@ func (c tailCutter) cut(a agent.CutTail) error {
 	case isRefused(err):
 		c.log.Warn("the tail of the binary log is not cut; this instance may come back diverged",
 			"log", log, "why", err)
+	case errors.Is(err, unix.ENOSPC): // what is cut off is kept on the same volume
+		return diskFull(err.Error())
 	case err != nil:
 		return err
 	case tail.Offset != 0:
