@@ -28,7 +28,7 @@ type errorLog struct {
 
 	mu     sync.Mutex
 	errors []lastError
-	full   bool
+	fullAt time.Time // it said then that the volume is full
 }
 
 type lastError struct {
@@ -38,6 +38,11 @@ type lastError struct {
 
 // lastWords is how long before its end mysqld may have told the reason of it.
 const lastWords = 10 * time.Second
+
+// fullWords is how long the volume counts as full after mysqld has said so. While it waits for space it
+// says so every ten minutes. What it said before that has nothing to do with an end: somebody may have
+// made room since.
+const fullWords = 15 * time.Minute
 
 // Lines of mysqld's error log that are forwarded: what a start, or a bad minute, writes
 // is far less.
@@ -120,7 +125,7 @@ func (e *errorLog) noteSpace(text string) {
 	if strings.Contains(text, "No space left") || strings.Contains(text, "errno 28") ||
 		strings.Contains(text, "error number 28") {
 		e.mu.Lock()
-		e.full = true
+		e.fullAt = time.Now()
 		e.mu.Unlock()
 	}
 }
@@ -136,5 +141,5 @@ func (e *errorLog) last() (text string, full bool) {
 			texts = append(texts, l.text)
 		}
 	}
-	return strings.Join(texts, "; "), e.full
+	return strings.Join(texts, "; "), time.Since(e.fullAt) <= fullWords
 }

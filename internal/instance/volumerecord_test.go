@@ -182,6 +182,10 @@ func TestErrorLogLines(t *testing.T) {
 	if _, full := e.last(); !full {
 		t.Error("a full disk was not noticed")
 	}
+	e.fullAt = e.fullAt.Add(-fullWords)
+	if _, full := e.last(); full {
+		t.Error("the volume is full for ever after")
+	}
 }
 
 // mysqld without its files writes the same errors for ever, as fast as it can.
