@@ -310,7 +310,7 @@ func (r *Reconciler) cluster(ctx context.Context, key types.NamespacedName) (*v1
 	// Another Cluster of the same name must not inherit what was heard of the
 	// former one's instances. Pods end, and wake this, when their Cluster is forgotten already.
 	if known := r.clusters.uid(key); known != c.UID || c.UID == "" {
-		if known != "" {
+		if known != "" || err != nil { // of one that could never be read no UID is known
 			r.forget(key)
 		}
 		r.observer.ended.keepOnly(key, c.UID)

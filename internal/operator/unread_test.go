@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/apiconn"
@@ -50,12 +51,16 @@ func TestAnUnreadableClusterIsLeftAloneAndTold(t *testing.T) {
 	if text := <-told.Events; !strings.Contains(text, "Unreadable") || !strings.Contains(text, "spec.failoverPolicy") {
 		t.Errorf("%s", text)
 	}
+	const want = `cnmsql_cluster_blocked{cluster="c",namespace="ns",reason="Unreadable"} 1`
+	if text := scraped(reg); !strings.Contains(text, want) {
+		t.Errorf("%s", text)
+	}
+}
+
+func scraped(reg *prometheus.Registry) string {
 	answer := httptest.NewRecorder()
 	promhttp.HandlerFor(reg, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
-	want := `cnmsql_cluster_blocked{cluster="c",namespace="ns",reason="Unreadable"} 1`
-	if !strings.Contains(answer.Body.String(), want) {
-		t.Errorf("%s", answer.Body)
-	}
+	return answer.Body.String()
 }
 
 func TestAListWithWhatCannotBeReadIsNone(t *testing.T) {
@@ -88,5 +93,25 @@ func TestAnUnreadableBackupKeepsNobodyFromDeciding(t *testing.T) {
 	if all := o.Cluster.Asides; len(all) != 1 || all[0].Reason != core.ReasonUnreadable ||
 		!strings.Contains(all[0].Message, "Backup b ") || !strings.Contains(all[0].Message, "spec.jobTemplate") {
 		t.Errorf("told: %+v", all)
+	}
+}
+
+// Of a Cluster that could never be read no UID is known. It is forgotten all the same once it is gone: an
+// alert for it would fire until the operator is started again.
+func TestAClusterThatCouldNeverBeReadIsForgotten(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	none := fake.NewClientBuilder().WithScheme(newScheme(t)).Build()
+	r := newTestReconciler(t, none, none)
+	r.Metrics = NewMetrics(reg)
+	r.Metrics.Unread(clusterKey)
+	r.clusters.of(clusterKey).unread = "1"
+	if _, err := r.Reconcile(quietly(t), ctrl.Request{NamespacedName: clusterKey}); err != nil {
+		t.Fatal(err)
+	}
+	if text := scraped(reg); strings.Contains(text, `name="c"`) || strings.Contains(text, `cluster="c"`) {
+		t.Errorf("%s", text)
+	}
+	if state := r.clusters.of(clusterKey); state.unread != "" {
+		t.Error("what was known of it is kept")
 	}
 }
