@@ -99,6 +99,57 @@ func TestAPrimaryWhoseVolumeIsFullObeysADemotion(t *testing.T) {
 	}
 }
 
+// The receiver of a full replica waits for space, for ever, and a STOP waits for it. Without the
+// promise of this replica nobody could be promoted in its primary's place.
+func TestAReplicaWhoseVolumeIsFullStopsReceiving(t *testing.T) {
+	w := newWorld(t, quorum)
+	volume := filepath.Join(w.dir, "db-2", "volume")
+	mountSmall(t, volume, "600m")
+	one, two, db := w.acknowledged()
+	w.exec(db, "ALTER TABLE t ADD large LONGBLOB")
+	w.exec(db, "INSERT INTO t (v) VALUES (1)")
+	w.awaitRows(w.app(two), 1)
+	complete := w.executed(one)
+	fillUp(t, volume)
+	committed := make(chan error, 1)
+	go func() {
+		_, err := db.ExecContext(t.Context(), "INSERT INTO t (v, large) VALUES (2, REPEAT('x', 131072))")
+		committed <- err
+	}()
+	w.awaitReceiverWithoutSpace(two)
+
+	began, next := time.Now(), w.epoch()+1
+	r := w.order(two, control.VerbReceivePromise, control.Order{Epoch: next})
+	t.Logf("it stopped receiving after %s", time.Since(began))
+	if r.Withheld == nil || r.Withheld.Below != next || r.Server.Replication.IORunning {
+		t.Errorf("ordered to receive nothing more: %+v", r)
+	}
+	if has := r.Server.Holds(); !has.Equal(complete) {
+		t.Errorf("it says that it holds %s; it has received %s as a whole", has, complete)
+	}
+	must(t, os.Remove(filepath.Join(volume, "filler")))
+	w.awaitPrimary(one, w.grant(one.opt.Instance, core.ProofManagerFenced, one.opt.Instance, "", 1))
+	must(t, <-committed)
+	w.awaitFollowing(two)
+	w.awaitRows(w.app(two), 2)
+	if at, to := w.executed(one), w.executed(two); !at.Equal(to) {
+		t.Errorf("the primary holds %s, the replica %s", at, to)
+	}
+}
+
+// awaitReceiverWithoutSpace waits until the receiver waits for space on its volume.
+func (w *world) awaitReceiverWithoutSpace(n *node) {
+	w.t.Helper()
+	root := w.rootOf(n)
+	until(w.t, "the receiver waits for space", func() bool {
+		var waits bool
+		must(w.t, root.QueryRow(`SELECT COALESCE(MAX(t.PROCESSLIST_STATE = 'Waiting for disk space'), 0)
+			FROM performance_schema.replication_connection_status r
+			JOIN performance_schema.threads t USING (THREAD_ID)`).Scan(&waits))
+		return waits
+	})
+}
+
 // awaitHungCommit writes until a commit does not come back.
 func awaitHungCommit(t *testing.T, db *sql.DB) {
 	t.Helper()

@@ -26,8 +26,8 @@ type Source struct {
 // applier of a channel that exists goes on meanwhile, and relay logs stay: stopped
 // in the middle of a transaction of which the former source has sent a part, it
 // would wait a minute for the rest. The new source sends such a transaction again.
-// Where there is no channel yet, or it was not made by this package, relay logs are
-// dropped: src.Refuses makes sure that the server has executed, or the source
+// Where there is no channel yet, it was not made by this package, or its relay logs are torn,
+// they are dropped: src.Refuses makes sure that the server has executed, or the source
 // holds, all that is in them. Where they stay they are applied: that nothing else is in them
 // keeps this server from diverging. When it refuses, nothing is received any more.
 func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
@@ -73,10 +73,10 @@ func (s *Server) prepareToFollow(ctx context.Context, src Source) (more string, 
 	if err := src.Refuses(retrieved); err != nil {
 		return "", err
 	}
-	if row["Auto_Position"] == "1" && (row["SQL_Delay"] == "" || row["SQL_Delay"] == "0") {
+	if row["Auto_Position"] == "1" && (row["SQL_Delay"] == "" || row["SQL_Delay"] == "0") && !isTorn(row) {
 		return "", nil
 	}
-	// These two cannot be changed while the applier runs.
+	// These two cannot be changed, and relay logs not dropped, while the applier runs.
 	return ", SOURCE_AUTO_POSITION=1, SOURCE_DELAY=0", s.StopReplication(ctx)
 }
 
@@ -85,17 +85,95 @@ func (s *Server) prepareToFollow(ctx context.Context, src Source) (more string, 
 func (s *Server) StartReceiving(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	return wrap("starting to receive from the source", s.exec(ctx, "START REPLICA IO_THREAD"))
+	const doing = "starting to receive from the source"
+	if err := s.dropTorn(ctx); err != nil {
+		return wrap(doing, err)
+	}
+	return wrap(doing, s.exec(ctx, "START REPLICA IO_THREAD"))
 }
 
 // StopReceiving stops the thread that receives from the source, and with it the
-// acknowledgements this server gives. It returns when the thread has ended.
+// acknowledgements this server gives. It returns when the thread has ended. One that waits for
+// space on a full volume would not end before it has that: it is ended, which it notices
+// within a second. What it was writing is cut off, and was not received.
 func (s *Server) StopReceiving(ctx context.Context) error {
-	err := s.exec(ctx, "STOP REPLICA IO_THREAD")
-	if isError(err, errReplicaNotSetUp) {
+	const doing = "stopping to receive from the source"
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.exec(ctx, "STOP REPLICA IO_THREAD") }()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-stopped:
+			if isError(err, errReplicaNotSetUp) {
+				return nil
+			}
+			return wrap(doing, err)
+		case <-tick.C:
+			if err := s.killWithoutSpace(ctx); err != nil {
+				return wrap(doing, errors.Join(err, <-stopped))
+			}
+		}
+	}
+}
+
+// isTorn reports whether the relay logs end within an event, for the receiver was ended while it
+// wrote that. The applier waits before it, and stops for good once another relay log follows.
+func isTorn(row map[string]string) bool { return row["Last_IO_Errno"] == errRelayLogWrite }
+
+// dropTorn drops torn relay logs as soon as all that they hold as a whole is applied. What was
+// torn is received again.
+func (s *Server) dropTorn(ctx context.Context) error {
+	var row map[string]string
+	if err := s.ask(ctx, showReplicaStatus(&row)); err != nil || !isTorn(row) {
+		return err
+	}
+	retrieved, err := gtid.Parse(row["Retrieved_Gtid_Set"])
+	if err != nil {
+		return fmt.Errorf("reading Retrieved_Gtid_Set: %w", err)
+	}
+	applied, err := s.WaitForGTID(ctx, retrieved, time.Second)
+	if err == nil && !applied {
+		err = errors.New("its relay logs end within an event: they are dropped when what they hold is applied")
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.StopReplication(ctx); err != nil {
+		return err
+	}
+	statement := "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION=1" // which drops them, where nothing runs
+	if !s.version().has(changeReplicationSource) {
+		statement = "CHANGE MASTER TO MASTER_AUTO_POSITION=1"
+	}
+	if err := s.exec(ctx, statement); err != nil {
+		return fmt.Errorf("dropping relay logs that end within an event: %w", err)
+	}
+	return s.StartApplying(ctx)
+}
+
+// waitsForSpace is the state of a thread that waits, for ever, until its volume is not full
+// any more.
+const waitsForSpace = "Waiting for disk space"
+
+// killWithoutSpace ends the receiver if it waits for space.
+func (s *Server) killWithoutSpace(ctx context.Context) error {
+	const doing = "ending the receiver, which waits for space"
+	var thread int64
+	err := s.db.QueryRowContext(ctx, `SELECT t.PROCESSLIST_ID
+		FROM performance_schema.replication_connection_status r
+		JOIN performance_schema.threads t ON t.THREAD_ID = r.THREAD_ID
+		WHERE r.CHANNEL_NAME = '' AND t.PROCESSLIST_STATE = ?`, waitsForSpace).Scan(&thread)
+	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
-	return wrap("stopping to receive from the source", err)
+	if err == nil {
+		err = s.exec(ctx, "KILL ?", thread)
+	}
+	if isError(err, errNoSuchThread) {
+		return nil
+	}
+	return wrap(doing, err)
 }
 
 // StartApplying starts the threads that apply what was received.

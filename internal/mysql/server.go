@@ -169,6 +169,9 @@ const (
 	errCopyIsTaken     = 3874 // ER_CLONE_IN_PROGRESS
 )
 
+// errRelayLogWrite is what SHOW REPLICA STATUS tells of a receiver that could not write.
+const errRelayLogWrite = "13122" // ER_REPLICA_RELAY_LOG_WRITE_FAILURE
+
 func isError(err error, numbers ...uint16) bool {
 	var e *driver.MySQLError
 	if !errors.As(err, &e) {
