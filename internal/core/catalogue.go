@@ -345,7 +345,8 @@ var instanceReasons = []row[Reason]{
 	{InstanceVolumeUnusable,
 		"its volume cannot be read or written", "troubleshooting.md#an-instance-says-failed"},
 	{InstanceDiskFull,
-		"less than 16 MiB are left on its volume: raise spec.storage.size, or free space", "troubleshooting.md#an-instance-says-failed"},
+		"less than 16 MiB are left on its volume, or its replication waits for space there: " +
+			"raise spec.storage.size, or free space", "troubleshooting.md#an-instance-says-failed"},
 	{InstanceConfigRefused,
 		"mysqld refuses a parameter; the message names it", "troubleshooting.md#an-instance-says-failed"},
 	{InstanceMysqldUnusable,

@@ -48,5 +48,5 @@ func (r Report) hasTrouble(isPrimary bool) bool {
 		return !r.TakesWrites()
 	}
 	c := r.Server.Replication
-	return c != nil && (!c.IORunning || c.Silent)
+	return c != nil && !c.Hears()
 }

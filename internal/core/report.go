@@ -303,8 +303,11 @@ type Replication struct {
 	// IORunning tells whether it is connected to the source; IOConnecting, whether it
 	// tries; Silent, whether it is connected, and nothing was received for SilentAfter,
 	// not even a heartbeat.
-	IORunning    bool   `json:"ioRunning"`
-	Silent       bool   `json:"silent,omitempty"`
+	IORunning bool `json:"ioRunning"`
+	Silent    bool `json:"silent,omitempty"`
+	// NoSpace tells whether its receiver waits for space on its own volume, or was ended
+	// while it did: that nothing is received says nothing about the source.
+	NoSpace      bool   `json:"noSpace,omitempty"`
 	IOConnecting bool   `json:"ioConnecting,omitempty"`
 	SQLRunning   bool   `json:"sqlRunning"`
 	IOError      string `json:"ioError,omitempty"`
@@ -328,6 +331,9 @@ type Replication struct {
 	// DelaySeconds is how long after its commit each transaction is applied on purpose.
 	DelaySeconds int `json:"delaySeconds,omitempty"`
 }
+
+// Hears reports whether what the source sends is received.
+func (r *Replication) Hears() bool { return r.IORunning && !r.Silent && !r.NoSpace }
 
 // Refused is why a source does not let a replica in, or send to it.
 type Refused string

@@ -117,6 +117,11 @@ func TestAReplicaWhoseVolumeIsFullStopsReceiving(t *testing.T) {
 		committed <- err
 	}()
 	w.awaitReceiverWithoutSpace(two)
+	<-time.After(2 * core.SilentAfter)
+	full := w.await(two, "full", func(r core.Report) bool { return r.Reason == core.InstanceDiskFull })
+	if c := full.Server.Replication; !c.NoSpace || c.Silent || full.State != core.Running {
+		t.Errorf("without space to receive it says %s, and of its replication %+v", full.State, c)
+	}
 
 	began, next := time.Now(), w.epoch()+1
 	r := w.order(two, control.VerbReceivePromise, control.Order{Epoch: next})
@@ -124,8 +129,9 @@ func TestAReplicaWhoseVolumeIsFullStopsReceiving(t *testing.T) {
 	if r.Withheld == nil || r.Withheld.Below != next || r.Server.Replication.IORunning {
 		t.Errorf("ordered to receive nothing more: %+v", r)
 	}
-	if has := r.Server.Holds(); !has.Equal(complete) {
-		t.Errorf("it says that it holds %s; it has received %s as a whole", has, complete)
+	if has := r.Server.Holds(); !has.Equal(complete) || !r.Server.Replication.NoSpace {
+		t.Errorf("it says that it holds %s of %s, and of its replication %+v", has, complete,
+			r.Server.Replication)
 	}
 	must(t, os.Remove(filepath.Join(volume, "filler")))
 	w.awaitPrimary(one, w.grant(one.opt.Instance, core.ProofManagerFenced, one.opt.Instance, "", 1))

@@ -14,9 +14,10 @@ type receiving struct {
 
 // note tells a replica's silence where mysqld does not: in the middle of a transaction, and on
 // a connection that never had a heartbeat, for the source always had something to send. A
-// source that lives sends either; of one that was cut off, nothing comes any more.
+// source that lives sends either; of one that was cut off, nothing comes any more. Who waits for
+// space does not listen.
 func (r *receiving) note(s *core.Server, now time.Time) {
-	if s == nil || s.Replication == nil || !s.Replication.IORunning {
+	if s == nil || s.Replication == nil || !s.Replication.IORunning || s.Replication.NoSpace {
 		*r = receiving{}
 		return
 	}

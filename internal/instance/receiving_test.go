@@ -35,6 +35,12 @@ func TestAReplicaToWhichNothingComesIsSilent(t *testing.T) {
 			t.Errorf("after %s, up to %q: silent %t", one.after, one.upTo, got)
 		}
 	}
+	full := &core.Replication{IORunning: true, NoSpace: true, Received: "binlog.1:300"}
+	for _, after := range []time.Duration{8 * core.SilentAfter, 10 * core.SilentAfter} {
+		if r.note(&core.Server{Replication: full}, at.Add(after)); full.Silent {
+			t.Error("it waits for space on its volume, and is taken for one to which nothing comes")
+		}
+	}
 	r.note(nil, at)
 	r.note(&core.Server{}, at)
 	if wait := r.untilLook(at); wait != pollInterval {

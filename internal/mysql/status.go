@@ -167,12 +167,14 @@ func (s *Server) replicationOf(
 		return nil, err
 	}
 	receives := row["Replica_IO_Running"] == "Yes"
+	noSpace := row["Replica_IO_State"] == waitsForSpace || isTorn(row)
 	return &core.Replication{
 		Received:     fmt.Sprintf("%s:%s:%d", row["Source_Log_File"], row["Read_Source_Log_Pos"], receiver.heartbeats),
 		SourceHost:   row["Source_Host"],
 		SourceUUID:   row["Source_UUID"],
 		IORunning:    receives || receiver.connected,
-		Silent:       receiver.silent && receives,
+		Silent:       receiver.silent && receives && !noSpace,
+		NoSpace:      noSpace,
 		IOConnecting: row["Replica_IO_Running"] == "Connecting" && !receiver.connected,
 		SQLRunning:   row["Replica_SQL_Running"] == "Yes",
 		IOError:      withoutAttempt(row["Last_IO_Error"]),

@@ -105,7 +105,7 @@ func sameReplication(a, b *core.Replication) bool {
 		return a == b
 	}
 	return a.SourceHost == b.SourceHost && a.SourceUUID == b.SourceUUID && a.IORunning == b.IORunning &&
-		a.Silent == b.Silent &&
+		a.Silent == b.Silent && a.NoSpace == b.NoSpace &&
 		a.IOConnecting == b.IOConnecting && a.SQLRunning == b.SQLRunning && a.IOError == b.IOError &&
 		a.IOErrno == b.IOErrno && a.Refused == b.Refused && a.SQLError == b.SQLError &&
 		a.CopyHinders == b.CopyHinders && a.DelaySeconds == b.DelaySeconds

@@ -42,6 +42,10 @@ func (f *Facts) following() Decision {
 		if f.MayLack && f.Cluster.Durability.IsOnReplicas() {
 			d.Reason, d.Message = core.InstanceMayLack, mayLackText(primary)
 		}
+		if f.Server.Replication.NoSpace {
+			d.Reason, d.Message = core.InstanceDiskFull, "its volume is full, and it receives nothing more: raise "+
+				"spec.storage.size, or free space; it goes on within a minute"
+		}
 		if s := f.Server.SemiSync; s.SourceEnabled && s.Clients == 0 {
 			// With replicas attached it would take mysqld up to a second, and no client could
 			// log in meanwhile; nobody is waited for as it is.

@@ -369,6 +369,8 @@ func (s *story) channel(key, value string) bool {
 		r.SQLError, r.CopyHinders = value, value == "3874"
 	case "sqltried": // the applier was started just now
 		s.f.ApplyTriedAt = s.f.Now
+	case "nospace":
+		r.NoSpace = value == "yes"
 	case "ioerror":
 		r.IOError = value
 	case "ioerrno":

@@ -187,7 +187,7 @@ func hasSeen(in *core.Instance, p *core.Promotion) bool {
 // unless it can be asked.
 func isSourceLost(o *core.Observation, missing gtid.Set, op *core.Operation) bool {
 	p := o.Cluster.Status.Promotion
-	if r, _ := holderOf(o).Report.Get(); receives(r) && !r.Server.Replication.Silent {
+	if r, _ := holderOf(o).Report.Get(); receives(r) && r.Server.Replication.Hears() {
 		return false
 	}
 	from := o.Instance(p.From)
@@ -259,8 +259,7 @@ func goneText(s *primaryView) string {
 func receivers(s *primaryView) int {
 	n := 0
 	otherMembers(s.o, s.p.Instance, func(in *core.Instance) {
-		if r, ok := serving(in); ok && follows(r, s.p.Instance) && r.Server.Replication.IORunning &&
-			!r.Server.Replication.Silent {
+		if r, ok := serving(in); ok && follows(r, s.p.Instance) && r.Server.Replication.Hears() {
 			n++
 		}
 	})
@@ -284,7 +283,7 @@ func connectors(s *primaryView) int {
 }
 
 // losers counts the reachable replicas that try to receive from the holder in
-// vain. One that was told not to receive says nothing about it.
+// vain. One that was told not to receive, or has no space for it, says nothing about it.
 func losers(s *primaryView) int {
 	n := 0
 	others(s.o, s.p.Instance, func(in *core.Instance) {
@@ -307,5 +306,5 @@ func asksInVain(r core.Report, p *core.Promotion) bool {
 }
 
 func receivesInVain(c *core.Replication) bool {
-	return c.Silent || !c.IORunning && (c.IOConnecting || c.IOError != "")
+	return c.Silent || !c.IORunning && !c.NoSpace && (c.IOConnecting || c.IOError != "")
 }

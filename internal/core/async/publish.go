@@ -54,6 +54,8 @@ func (d *decision) laggards() []string {
 			names = append(names, in.Name+" ("+absence+")")
 		case !isPrimary && d.Status.Promotion != nil && !streams(r, d.Status.Promotion.Instance):
 			names = append(names, in.Name+" (does not replicate yet)")
+		case !isPrimary && hasNoSpace(r):
+			names = append(names, in.Name+" (its volume is full)")
 		case !isPrimary && !r.Server.SuperReadOnly:
 			names = append(names, in.Name+" (not read-only)")
 		case !pod.Ready:
@@ -118,7 +120,7 @@ func (d *decision) clusterState() core.ClusterState {
 			return
 		}
 		withData++
-		isWhole := !slices.Contains(d.Status.Broken, in.Name) && !d.mayLack(r)
+		isWhole := !slices.Contains(d.Status.Broken, in.Name) && !d.mayLack(r) && !hasNoSpace(r)
 		if pod, _ := in.Pod.Get(); pod.Ready && isWhole && r.Server.SuperReadOnly &&
 			streams(r, d.Status.Promotion.Instance) {
 			healthy++

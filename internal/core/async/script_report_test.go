@@ -110,8 +110,8 @@ func setServer(r *core.Report, key, v string) error {
 		rep.SQLRunning = v == "on"
 	case "sql-error":
 		rep.SQLRunning, rep.SQLError = false, v
-	case "silent":
-		rep.Silent = v == "true"
+	case "silent", "no-space":
+		rep.Silent, rep.NoSpace = key == "silent" && v == "true", key == "no-space" && v == "true"
 	case "delay":
 		rep.DelaySeconds, err = strconv.Atoi(v)
 	case "lag":
