@@ -199,6 +199,12 @@ var events = []row[Reason]{
 	{ReasonWithoutEffect,
 		"the spec has fields that say nothing in a group, as spec.failoverDelay; a notice, which hinders nothing",
 		"group-replication.md#what-has-no-effect"},
+	{ReasonMembersToRejoin, "members show the group certificates that end within 30 days, or go by the former " +
+		"authority, until they join again: restart all members one by one; a notice, which hinders nothing",
+		"security.md#a-groups-certificates"},
+	{ReasonMembersSevered, "members show the group certificates that nobody trusts who joins, or trust none who " +
+		"joins: who stops is not admitted again. Restart nobody; the group needs an outage and a reboot; a notice, " +
+		"which hinders nothing", "security.md#another-authority-for-a-group"},
 }
 
 var refusals = []row[Reason]{

@@ -46,7 +46,25 @@ type GroupView struct {
 	// LagSeconds is how old the oldest transaction of another member is that is being
 	// applied; 0 when none is. By the clocks of both.
 	LagSeconds float64 `json:"lagSeconds,omitempty"`
+	// Certificates is how those with which it joined compare with those that it has been given since.
+	Certificates MemberCertificates `json:"certificates,omitempty"`
 }
+
+// MemberCertificates is how the certificates that a member joined its group with, and shows in it until
+// it joins again, compare with those in its files.
+type MemberCertificates string
+
+// How they compare. The first also says that it is not known.
+const (
+	CertificatesInTime MemberCertificates = ""
+	// CertificatesEnding says that they end within 30 days, and their successors later.
+	CertificatesEnding MemberCertificates = "Ending"
+	// CertificatesFormer says that another authority signs or is trusted, and that a member which goes by
+	// these and one that goes by the others admit each other.
+	CertificatesFormer MemberCertificates = "Former"
+	// CertificatesSevered says that they do not.
+	CertificatesSevered MemberCertificates = "Severed"
+)
 
 // ViewMember is one line of a view.
 type ViewMember struct {
@@ -263,6 +281,8 @@ const (
 	ReasonEvenSize          Reason = "EvenGroupSize"
 	ReasonGroupAlone        Reason = "OnlyMemberRestarted"
 	ReasonWithoutEffect     Reason = "FieldsWithoutEffect"
+	ReasonMembersToRejoin   Reason = "MembersToRejoin"
+	ReasonMembersSevered    Reason = "MembersSevered"
 )
 
 // Refusals of group replication.

@@ -22,6 +22,8 @@ type certified interface {
 	tookOver() bool
 	// answeredWithin reports whether mysqld has answered lately.
 	answeredWithin(d time.Duration) bool
+	// compareCertificates has a member of a group compare the files with those that it joined with.
+	compareCertificates(now time.Time)
 }
 
 func newCertificates(m *manager) *certificates {
@@ -43,6 +45,7 @@ func (c *certificates) keepCertificates(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		c.by.compareCertificates(time.Now())
 		now, err := stampOf(d.ca(), d.cert(), d.key())
 		if err != nil || now == last || !c.by.answeredWithin(2*time.Second) {
 			continue

@@ -91,6 +91,9 @@ type handoverMember struct {
 	Admitted      string          `json:"admitted"`
 	AdmittedEpoch int64           `json:"admittedEpoch"`
 	RejoinHeld    bool            `json:"rejoinHeld"`
+	// JoinedCA and JoinedCert are the certificates of the membership.
+	JoinedCA   []byte `json:"joinedCA,omitempty"`
+	JoinedCert []byte `json:"joinedCert,omitempty"`
 }
 
 type handoverAccount struct{ User, Password string }

@@ -13,6 +13,7 @@ import (
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/mysql"
 	"cnmsql.co/internal/observation"
+	"cnmsql.co/internal/pki"
 )
 
 // member is an instance of a group. Who is primary is the group's to say.
@@ -107,11 +108,16 @@ func excludedIn(g *v1alpha1.GroupReplicationStatus) (map[string]gtid.Set, error)
 // volume remembers.
 type memberState struct {
 	agent.MemberFacts
+	// joinedWith are the certificates of this membership, empty if they are not known, and certificates
+	// how they compare with those of now.
+	joinedWith   pki.Bundle
+	certificates core.MemberCertificates
 }
 
 func (s *memberState) serverEnded(again bool) {
 	s.Settled, s.ProtocolOf, s.Admitted = "", "", ""
 	s.RejoinHeld, s.ExpelHeld = false, false
+	s.joinedWith, s.certificates = pki.Bundle{}, core.CertificatesInTime
 	if !again {
 		s.RebootEpoch = 0
 	}
@@ -130,11 +136,13 @@ func (s *memberState) noteQuorum(quorate bool) {
 // left is what a replacement binary is told.
 func (s *memberState) left() handoverMember {
 	return handoverMember{RebootEpoch: s.RebootEpoch, Settled: s.Settled, ProtocolOf: s.ProtocolOf,
-		Admitted: s.Admitted, AdmittedEpoch: s.AdmittedEpoch, RejoinHeld: s.RejoinHeld}
+		Admitted: s.Admitted, AdmittedEpoch: s.AdmittedEpoch, RejoinHeld: s.RejoinHeld,
+		JoinedCA: s.joinedWith.CA, JoinedCert: s.joinedWith.Cert}
 }
 
 // inherit is the reverse of left.
 func (s *memberState) inherit(l handoverMember) {
 	s.MemberFacts = agent.MemberFacts{RebootEpoch: l.RebootEpoch, Settled: l.Settled, ProtocolOf: l.ProtocolOf,
 		Admitted: l.Admitted, AdmittedEpoch: l.AdmittedEpoch, RejoinHeld: l.RejoinHeld}
+	s.joinedWith = pki.Bundle{CA: l.JoinedCA, Cert: l.JoinedCert}
 }

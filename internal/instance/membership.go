@@ -82,6 +82,9 @@ func (g *membership) noteSeen(server *core.Server) {
 	defer g.mu.Unlock()
 	g.st.noteClosed(agent.IsClosed(server))
 	g.st.noteQuorum(server.HasView() && server.Group.IsQuorate())
+	if server.HasView() && server.Group.State == core.MemberOnline {
+		server.Group.Certificates = g.st.certificates
+	}
 }
 
 // serverEnded forgets what mysqld had been told, for the next one has not been. again says whether
@@ -161,6 +164,7 @@ func (g *membership) startGroup(bootstrap bool) error {
 		return err
 	}
 	g.change(func(s *memberState) { s.TriedAt, s.Failed = time.Now(), "" })
+	g.noteJoining()
 	seeds := g.seeds()
 	what := agent.Joining
 	if bootstrap {
@@ -384,3 +388,5 @@ func resolved(ctx context.Context, address string) (string, error) {
 func (m *manager) noteEpoch(epoch int64) {
 	m.update(func(s *state) { s.cluster.seen = max(s.cluster.seen, epoch) })
 }
+
+func (m *manager) compareCertificates(now time.Time) { m.membership.compareCertificates(now) }

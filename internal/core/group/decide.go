@@ -50,6 +50,7 @@ func decide(o *core.Observation) *decision {
 	d.route()
 	d.TellForeign()
 	d.tellWithoutEffect()
+	d.tellCertificates()
 	d.TellGivenUp()
 	d.publish()
 	return d

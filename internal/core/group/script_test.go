@@ -33,6 +33,7 @@ import (
 //	gone c-1                      its Pod is gone, and nobody makes another
 //	says c-3 primary=c-3          a member lies about who is primary; says c-3 truth
 //	says c-3 state=ERROR          it says so of itself, and the others have not noticed yet
+//	says c-3 certificates=Former  how those compare that it joined with
 //	holds c-2 1-9 | errant c-2 5  what it holds | holds that the group lacks
 //	removed c-3                   its data was removed by a clone that did not end
 //	volume c-2 gone               its volume and Pod are gone
@@ -247,6 +248,8 @@ func (w *world) lie(in *instance, what datadriven.CmdArg) *core.GroupView {
 	switch what.Key {
 	case "state":
 		lie.State = core.MemberState(what.Vals[0])
+	case "certificates":
+		lie.Certificates = core.MemberCertificates(what.Vals[0])
 	case "primary":
 		lie.Members = nil
 		for _, m := range w.says(in).Members {
