@@ -14,6 +14,8 @@ type certificates struct {
 	log  *slog.Logger
 	by   certified
 	asks func() *mysql.Server
+	// member compares the files with those that mysqld joined its group with.
+	member func() *membership
 }
 
 // certified is what certificates asks of its manager.
@@ -22,12 +24,11 @@ type certified interface {
 	tookOver() bool
 	// answeredWithin reports whether mysqld has answered lately.
 	answeredWithin(d time.Duration) bool
-	// compareCertificates has a member of a group compare the files with those that it joined with.
-	compareCertificates(now time.Time)
 }
 
 func newCertificates(m *manager) *certificates {
-	return &certificates{dirs: m.opt.Dirs, log: m.log, by: m, asks: func() *mysql.Server { return m.metrics }}
+	return &certificates{dirs: m.opt.Dirs, log: m.log, by: m, asks: func() *mysql.Server { return m.metrics },
+		member: func() *membership { return m.membership }}
 }
 
 // keepCertificates looks at the files every ten seconds.
@@ -45,7 +46,7 @@ func (c *certificates) keepCertificates(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		c.by.compareCertificates(time.Now())
+		c.member().compareCertificates(time.Now())
 		now, err := stampOf(d.ca(), d.cert(), d.key())
 		if err != nil || now == last || !c.by.answeredWithin(2*time.Second) {
 			continue

@@ -388,5 +388,3 @@ func resolved(ctx context.Context, address string) (string, error) {
 func (m *manager) noteEpoch(epoch int64) {
 	m.update(func(s *state) { s.cluster.seen = max(s.cluster.seen, epoch) })
 }
-
-func (m *manager) compareCertificates(now time.Time) { m.membership.compareCertificates(now) }
