@@ -17,6 +17,10 @@ func (s *selector) lost(ids gtid.Set, base Base) *Refusal {
 	}
 	r := &Refusal{Reason: TargetLost, GTIDs: ids, Nearest: base.Time}
 	at := s.firstOf(ids)
+	if base.Time.After(at) { // what is before them is for an older base to tell
+		r.Nearest, r.Later = time.Time{}, base.Time
+		return r
+	}
 	for _, p := range s.line.parts {
 		survives := s.line.surviving(p.Epoch, p.GTIDs)
 		isAround := !p.First.After(at) && p.Last.After(at)
