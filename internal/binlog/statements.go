@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/gtid"
@@ -17,7 +18,8 @@ type Statement struct {
 	// in a way that is known.
 	ID        gtid.Set
 	Committed time.Time
-	// Schema was the default one of the session; Text is cut, and on one line.
+	// Schema was the default one of the session; Text is whole, and on one line. Who may write statements wrote both:
+	// they may hold anything.
 	Schema, Text string
 }
 
@@ -65,7 +67,7 @@ func (r *StatementReader) Read(s *Stream, e Event) (st Statement, is bool) {
 		return st, false
 	}
 	st = r.of
-	st.Schema, st.Text = schemaOf(e.Body), shown(statementOf(e.Body, s.checksum))
+	st.Schema, st.Text = schemaOf(e.Body), strings.Join(strings.Fields(statementOf(e.Body, s.checksum)), " ")
 	return st, st.Text != ""
 }
 

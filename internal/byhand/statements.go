@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"cnmsql.co/internal/archive"
 	"cnmsql.co/internal/backup"
@@ -89,7 +91,7 @@ func (s Search) list(each func(visit func(binlog.Statement) error) error) error 
 			_, _ = fmt.Fprintln(table, "COMMITTED\tGTID\tDATABASE\tSTATEMENT")
 		}
 		_, err := fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", st.Committed.UTC().Format("2006-01-02T15:04:05.000000Z"),
-			cmp.Or(st.ID.String(), "?"), cmp.Or(st.Schema, "-"), st.Text)
+			cmp.Or(st.ID.String(), "?"), cmp.Or(shown(st.Schema), "-"), shown(st.Text))
 		return err
 	})
 	if err == nil && found == 0 {
@@ -101,4 +103,20 @@ func (s Search) list(each func(visit func(binlog.Statement) error) error) error 
 func (s Search) matches(st binlog.Statement) bool {
 	isOutside := st.Committed.Before(s.Since) || !s.Until.IsZero() && st.Committed.After(s.Until)
 	return !isOutside && (s.Matching == nil || s.Matching.MatchString(st.Text))
+}
+
+// mostShown is how much of a statement is shown, in bytes.
+const mostShown = 160
+
+// shown is a text for a terminal: cut, and without what a terminal would obey.
+func shown(text string) string {
+	if len(text) > mostShown {
+		text = text[:mostShown] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
 }
