@@ -39,7 +39,7 @@ type Options struct {
 	// Parallel is the number of uploads at a time; 0 is 4.
 	Parallel int
 	// Attempts is how often it is begun, if the connection to the donor breaks; 0 is 3. A donor that
-	// serves another, or cannot be reached, is waited for besides, for donorFrees at a time.
+	// serves another, or cannot be reached, is waited for besides, for DonorFrees at a time.
 	Attempts int
 	// Progress is told, by one goroutine at a time, a few times a second; another attempt
 	// begins with nothing done. It may be nil.
@@ -90,9 +90,9 @@ func take(ctx context.Context, from source, s store.Store, o Options) (*Manifest
 	}
 }
 
-// donorFrees is more than a donor may serve somebody who is gone: it waits ten minutes for each of its
+// DonorFrees is more than a donor may serve somebody who is gone: it waits ten minutes for each of its
 // writes to be taken, see clone.Donor. The Pod before this one may have been lost with its node.
-const donorFrees = 11 * time.Minute
+const DonorFrees = 11 * time.Minute
 
 // waiting is since when a donor has taken no attempt, without one in between that it took; zero if it
 // has taken the last.
@@ -100,8 +100,7 @@ type waiting struct{ since time.Time }
 
 // goesOn reports whether the donor serves another, or cannot be reached, and may do so no more soon.
 func (w *waiting) goesOn(ctx context.Context, err error) bool {
-	var network *net.OpError
-	isBusy := errors.Is(err, clone.CloneRunning) || errors.As(err, &network) && network.Op == "dial"
+	isBusy := errors.Is(err, clone.CloneRunning) || IsDial(err)
 	if !isBusy || isOfStore(err) {
 		w.since = time.Time{}
 		return false
@@ -109,7 +108,13 @@ func (w *waiting) goesOn(ctx context.Context, err error) bool {
 	if w.since.IsZero() {
 		w.since = time.Now()
 	}
-	return ctx.Err() == nil && time.Since(w.since) < donorFrees
+	return ctx.Err() == nil && time.Since(w.since) < DonorFrees
+}
+
+// IsDial reports whether a server could not be reached.
+func IsDial(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network) && network.Op == "dial"
 }
 
 // isOfStore reports whether an attempt failed because of the store, and not because of the donor.
@@ -144,10 +149,10 @@ const donorNotices = 6 * time.Second
 // be reached, was waited for.
 func again(ctx context.Context, err error, attempt int) bool {
 	var network *net.OpError
-	if ctx.Err() != nil || isOfStore(err) || errors.As(err, &network) && network.Op == "dial" {
+	if ctx.Err() != nil || isOfStore(err) || IsDial(err) {
 		return false
 	}
-	if network != nil || errors.Is(err, clone.ConnectionLost) || errors.Is(err, clone.DonorSilent) ||
+	if errors.As(err, &network) || errors.Is(err, clone.ConnectionLost) || errors.Is(err, clone.DonorSilent) ||
 		errors.Is(err, clone.DonorStops) {
 		return true
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
 )
@@ -66,7 +67,7 @@ func catchUp(ctx context.Context, log *slog.Logger, t Task, primary, donor execu
 		switch {
 		case err == nil:
 			failed, lacks = 0, wanted.Subtract(has)
-		case failed == asksFail:
+		case failed == asksFail && !backup.IsDial(err): // one that cannot be reached may be starting
 			return err
 		default:
 			failed++
@@ -82,6 +83,9 @@ func catchUp(ctx context.Context, log *slog.Logger, t Task, primary, donor execu
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-limit.C:
+			if err != nil {
+				return err
+			}
 			return &lagsError{fmt.Sprintf("%s lacks %d transactions that the primary %s had %s ago: wait until it "+
 				"has caught up, "+
 				"and create another Backup, or one with target: primary", t.Instance, lacks.Count(),

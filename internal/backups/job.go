@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/backupjob"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/layout"
@@ -135,6 +136,9 @@ func Running(ctx context.Context, live client.Reader, namespace, cluster string,
 		}
 		if b.DeletionTimestamp == nil {
 			return b.Name, nil
+		}
+		if time.Since(b.DeletionTimestamp.Time) > backup.DonorFrees {
+			continue // its Pod may stay for as long as a lost node does, and keeps no donor busy any more
 		}
 		job := &batchv1.Job{}
 		err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: resources.BackupJobName(b.Name)}, job)
