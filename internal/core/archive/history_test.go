@@ -94,6 +94,9 @@ func (w *world) promote() {
 	if rapid.IntRange(0, 2).Draw(w.t, "belated") == 0 {
 		n := len(w.a.Parts)
 		former.a.Parts = w.a.Parts
+		for i := former.shipped; i < len(former.log) && rapid.Bool().Draw(w.t, "committed late"); i++ {
+			former.log[i].Committed = former.log[i].Committed.Add(30 * time.Second) // others had it before
+		}
 		former.ship()
 		w.a.Parts = former.a.Parts
 		for _, p := range w.a.Parts[n:] {
@@ -173,11 +176,15 @@ func (w *world) hideNewest() {
 }
 
 // expected are the transactions that survive and were archived, in the order in which they
-// are replayed, without those of the base.
-func (w *world) expected(base Base) (out []Transaction) {
+// are replayed, without those of the base. To a time, what came belated does not count: the next primary
+// archives it by its own clock.
+func (w *world) expected(base Base, kind Kind) (out []Transaction) {
 	have, seen := setOf(w.log), base.End
 	parts := slices.SortedFunc(slices.Values(w.a.Parts), func(a, b Part) int { return a.Key().compare(b.Key()) })
 	for _, p := range parts {
+		if kind == ToTime && w.belated[p.Key()] {
+			continue
+		}
 		for _, t := range w.read[p.Key()] {
 			if have.Contains(t.ID) && !seen.Contains(t.ID) {
 				out, seen = append(out, t), seen.Union(t.ID)
@@ -188,13 +195,14 @@ func (w *world) expected(base Base) (out []Transaction) {
 }
 
 // upTo is a target, and what of the expected is up to it.
-func upTo(t *rapid.T, base Base, all []Transaction) (Target, []Transaction) {
+func upTo(t *rapid.T, w *world, base Base) (Target, []Transaction) {
 	kind := Kind(rapid.IntRange(0, 4).Draw(t, "kind"))
+	all := w.expected(base, kind)
 	if kind == Immediate {
 		return Target{Kind: kind}, nil
 	}
 	if kind == Latest || len(all) == 0 {
-		return Target{Kind: Latest}, all
+		return Target{Kind: Latest}, w.expected(base, Latest)
 	}
 	i := rapid.IntRange(0, len(all)-1).Draw(t, "target")
 	switch kind {
@@ -246,8 +254,8 @@ func TestWhatIsReplayed(t *testing.T) {
 		w := run(t)
 		w.hideNewest()
 		base := w.bases[rapid.IntRange(0, len(w.bases)-1).Draw(t, "backup")]
-		all := w.expected(base)
-		target, want := upTo(t, base, all)
+		target, want := upTo(t, w, base)
+		all := w.expected(base, target.Kind)
 		shuffle(t, w)
 		got := selected(t, w, base, target)
 		if lost := base.End.Subtract(setOf(w.log)); target.Kind != Immediate && !lost.IsEmpty() {
@@ -305,14 +313,15 @@ func TestNothingIsReplayedAcrossAMissingPart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := run(t)
 		base := w.bases[0]
-		all := w.expected(base)
 		if len(w.a.Parts) == 0 {
 			return
 		}
 		gone := rapid.IntRange(0, len(w.a.Parts)-1).Draw(t, "gone")
+		whole := &world{t: t, a: Archive{Parts: w.a.Parts}, log: w.log, read: w.read, belated: w.belated}
 		isNewest := gone == len(w.a.Parts)-1 && w.a.Parts[gone].Epoch == w.epoch || w.belated[w.a.Parts[gone].Key()]
 		w.a.Parts = slices.Delete(slices.Clone(w.a.Parts), gone, gone+1)
-		target, _ := upTo(t, base, all)
+		target, _ := upTo(t, whole, base)
+		all := whole.expected(base, target.Kind)
 		got := selected(t, w, base, target)
 		if got.Refusal != nil {
 			return

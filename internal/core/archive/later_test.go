@@ -39,3 +39,23 @@ func TestABackupThatHoldsWhatIsLaterIsNone(t *testing.T) {
 		})
 	}
 }
+
+// The former primary is cut off, commits once more, later than the others do, what they had from it, and
+// stores that when it is back: the replay to a time between goes on with what the next primary wrote.
+func TestATimeBehindWhatTheFormerPrimaryStoredLate(t *testing.T) {
+	part := func(epoch, sequence int64, before, holds string, n int64, first, last float64) Part {
+		return Part{Epoch: epoch, Sequence: sequence, Before: set(before), GTIDs: set(holds), Transactions: n,
+			First: at(first), Last: at(last)}
+	}
+	a := Archive{
+		Branches: []Branch{{Epoch: 5, Start: set("a1-3"), Held: set("a1-3")},
+			{Epoch: 6, After: 5, Start: set("a1-15"), Held: set("a1-10")}},
+		Parts: []Part{part(5, 1, "a1-3", "a4-10", 7, 1, 6.5), part(5, 2, "a1-10", "a11", 1, 16.7, 16.7),
+			part(6, 1, "a1-10", "a11-20", 10, 8, 15.5), part(6, 2, "a1-20", "a21", 1, 17, 17)}}
+	for end, want := range map[float64]string{15.57: "a1-20", 17: "a1-21"} {
+		got := Select(a, Base{Epoch: 5, End: set("a1-3"), Time: at(0)}, Target{Kind: ToTime, Time: at(end)}, nil)
+		if got.Refusal != nil || !got.Plan.Set.Equal(set(want)) {
+			t.Errorf("to %v: %s, refused %v; wanted %s", end, got.Plan.Set, got.Refusal, want)
+		}
+	}
+}

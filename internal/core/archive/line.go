@@ -54,6 +54,16 @@ func (l line) surviving(epoch int64, set gtid.Set) gtid.Set {
 	return set
 }
 
+// next is the branch that goes on after an epoch; nil if there is none.
+func (l line) next(epoch int64) *Branch {
+	for i := range l.branches {
+		if l.branches[i].Epoch > epoch {
+			return &l.branches[i]
+		}
+	}
+	return nil
+}
+
 // lost is what of such a set some later promotion was without.
 func (l line) lost(epoch int64, set gtid.Set) gtid.Set {
 	return set.Subtract(l.surviving(epoch, set))

@@ -132,7 +132,7 @@ func (s *selector) holdsLater(base Base) *Refusal {
 		if !p.Last.After(s.target.Time) {
 			continue
 		}
-		held := s.line.surviving(p.Epoch, p.GTIDs).Intersect(base.End)
+		held := s.wanted(p).Intersect(base.End)
 		if held.IsEmpty() {
 			continue
 		}
@@ -248,7 +248,7 @@ func (s *selector) take(parts *[]Part, wanted func(Part) bool) *Refusal {
 	for len(*parts) > 0 && wanted((*parts)[0]) && !s.ends {
 		part := (*parts)[0]
 		*parts = (*parts)[1:]
-		take := s.line.surviving(part.Epoch, part.GTIDs).Subtract(s.plan.Set)
+		take := s.wanted(part).Subtract(s.plan.Set)
 		switch {
 		case take.IsEmpty():
 			continue
@@ -261,6 +261,18 @@ func (s *selector) take(parts *[]Part, wanted func(Part) bool) *Refusal {
 		}
 	}
 	return nil
+}
+
+// wanted is what of a part survived. To a time, it is only what the next promotion found in the archive:
+// a part that the former primary stored after that may have a transaction that both of them committed, at
+// a later time by its own clock, and would end the replay before all that the next one wrote. The next
+// one archived that itself.
+func (s *selector) wanted(part Part) gtid.Set {
+	set := part.GTIDs
+	if next := s.line.next(part.Epoch); next != nil && s.target.Kind == ToTime {
+		set = set.Intersect(next.Held)
+	}
+	return s.line.surviving(part.Epoch, set)
 }
 
 // isWhole reports whether all parts of a run are taken, and the replay cannot end in them. What
