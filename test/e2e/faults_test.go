@@ -38,7 +38,7 @@ func TestFaults(t *testing.T) {
 		{"PrimaryAndReplicaKilled", (*world).primaryAndReplicaKilled, inAll, three},
 		{"TwoFailuresInARow", (*world).twoFailuresInARow, inAll, three},
 		{"ReplicasLagFarBehind", (*world).replicasLagFarBehind, inAll, three},
-		{"KilledAgainAndAgainUnderLoad", (*world).killedAgainAndAgain, always, three},
+		{"KilledAgainAndAgainUnderLoad", (*world).killedAgainAndAgain, inAll, three},
 		{"AllKilled", (*world).allKilled, always, three},
 		{"AllPodsDeleted", (*world).allPodsDeleted, inAll, three},
 	})

@@ -49,12 +49,12 @@ func TestCluster(t *testing.T) {
 		{"ReplicaPodDeleted", (*world).replicaPodDeleted, inAll, three},
 		{"ReplicaVolumeDeleted", (*world).replicaVolumeDeleted, always, three},
 		{"OperatorKilledDuringFailover", (*world).operatorKilledDuringFailover, always, three},
-		{"StatusSetBack", (*world).statusSetBack, always, three},
+		{"StatusSetBack", (*world).statusSetBack, inAll, three},
 		{"OperatorKilledDuringSwitchover", (*world).operatorKilledDuringSwitchover, inAll, three},
 		{"OperatorKilledDuringReclone", (*world).operatorKilledDuringReclone, inAll, three},
 		{"ManagersReplacedInPlace", (*world).managersReplacedInPlace, always, three},
 		{"ScaledDownAndUp", (*world).scaledDownAndUp, always, three},
-		{"DeletedClusterLeavesItsVolumesForAnother", (*world).deletedClusterLeavesItsVolumes, always, threeForItself},
+		{"DeletedClusterLeavesItsVolumesForAnother", (*world).deletedClusterLeavesItsVolumes, inAll, threeForItself},
 	})
 }
 
