@@ -176,33 +176,46 @@ func (w *world) hideNewest() {
 }
 
 // expected are the transactions that survive and were archived, in the order in which they
-// are replayed, without those of the base. To a time, what came belated does not count: the next primary
-// archives it by its own clock.
-func (w *world) expected(base Base, kind Kind) (out []Transaction) {
-	have, seen := setOf(w.log), base.End
+// are replayed, without those of the base.
+func (w *world) expected(base Base) []Transaction {
+	all, _ := w.until(base, func(Transaction) bool { return true })
+	return all
+}
+
+// until is the beginning of it, and whether something stands there that ends it: what came belated
+// counts while it is wanted, and from then on as the next primary archived it.
+func (w *world) until(base Base, wanted func(Transaction) bool) (out []Transaction, ends bool) {
+	have, seen, left := setOf(w.log), base.End, int64(0)
 	parts := slices.SortedFunc(slices.Values(w.a.Parts), func(a, b Part) int { return a.Key().compare(b.Key()) })
 	for _, p := range parts {
-		if kind == ToTime && w.belated[p.Key()] {
-			continue
-		}
 		for _, t := range w.read[p.Key()] {
-			if have.Contains(t.ID) && !seen.Contains(t.ID) {
+			switch {
+			case !have.Contains(t.ID) || seen.Contains(t.ID) || w.belated[p.Key()] && left == p.Epoch:
+			case wanted(t):
 				out, seen = append(out, t), seen.Union(t.ID)
+			case w.belated[p.Key()]:
+				left = p.Epoch
+			default:
+				return out, true
 			}
 		}
 	}
-	return out
+	return out, false
+}
+
+func (w *world) untilTime(base Base, at time.Time) ([]Transaction, bool) {
+	return w.until(base, func(x Transaction) bool { return !x.Committed.After(at) })
 }
 
 // upTo is a target, and what of the expected is up to it.
 func upTo(t *rapid.T, w *world, base Base) (Target, []Transaction) {
 	kind := Kind(rapid.IntRange(0, 4).Draw(t, "kind"))
-	all := w.expected(base, kind)
+	all := w.expected(base)
 	if kind == Immediate {
 		return Target{Kind: kind}, nil
 	}
 	if kind == Latest || len(all) == 0 {
-		return Target{Kind: Latest}, w.expected(base, Latest)
+		return Target{Kind: Latest}, all
 	}
 	i := rapid.IntRange(0, len(all)-1).Draw(t, "target")
 	switch kind {
@@ -213,9 +226,7 @@ func upTo(t *rapid.T, w *world, base Base) (Target, []Transaction) {
 	}
 	target := Target{Kind: ToTime, Time: all[i].Committed.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t,
 		"beside")) * time.Second)}
-	if end := slices.IndexFunc(all, func(x Transaction) bool { return x.Committed.After(target.Time) }); end >= 0 {
-		all = all[:end]
-	}
+	all, _ = w.untilTime(base, target.Time)
 	return target, all
 }
 
@@ -255,7 +266,6 @@ func TestWhatIsReplayed(t *testing.T) {
 		w.hideNewest()
 		base := w.bases[rapid.IntRange(0, len(w.bases)-1).Draw(t, "backup")]
 		target, want := upTo(t, w, base)
-		all := w.expected(base, target.Kind)
 		shuffle(t, w)
 		got := selected(t, w, base, target)
 		if lost := base.End.Subtract(setOf(w.log)); target.Kind != Immediate && !lost.IsEmpty() {
@@ -265,7 +275,7 @@ func TestWhatIsReplayed(t *testing.T) {
 			return
 		}
 		if got.Refusal != nil {
-			refusedRightly(t, w, base, target, all, *got.Refusal)
+			refusedRightly(t, w, base, target, *got.Refusal)
 			return
 		}
 		have := replay(w, got.Plan)
@@ -277,15 +287,16 @@ func TestWhatIsReplayed(t *testing.T) {
 }
 
 // refusedRightly: only times are refused here, and those that are said to be near are not.
-func refusedRightly(t *rapid.T, w *world, base Base, target Target, all []Transaction, r Refusal) {
+func refusedRightly(t *rapid.T, w *world, base Base, target Target, r Refusal) {
 	newest := base.Time
+	all, ends := w.untilTime(base, target.Time)
 	for _, x := range all {
 		if x.Committed.After(newest) {
 			newest = x.Committed
 		}
 	}
 	early := r.Reason == TargetBeforeBackup && target.Time.Before(base.Time)
-	late := r.Reason == TargetAfterArchive && target.Time.After(newest)
+	late := r.Reason == TargetAfterArchive && !ends && target.Time.After(newest)
 	if target.Kind != ToTime || !early && !late {
 		t.Fatalf("%+v is refused: %v", target, &r)
 	}
@@ -321,7 +332,7 @@ func TestNothingIsReplayedAcrossAMissingPart(t *testing.T) {
 		isNewest := gone == len(w.a.Parts)-1 && w.a.Parts[gone].Epoch == w.epoch || w.belated[w.a.Parts[gone].Key()]
 		w.a.Parts = slices.Delete(slices.Clone(w.a.Parts), gone, gone+1)
 		target, _ := upTo(t, whole, base)
-		all := whole.expected(base, target.Kind)
+		all := whole.expected(base)
 		got := selected(t, w, base, target)
 		if got.Refusal != nil {
 			return

@@ -59,3 +59,25 @@ func TestATimeBehindWhatTheFormerPrimaryStoredLate(t *testing.T) {
 		}
 	}
 }
+
+// The former primary stores after the next one had begun its branch what it had committed before, and what
+// the next one applied later: to a time between it counts as the former one committed it.
+func TestATimeBeforeTheNextPrimaryAppliedWhatWasStoredLate(t *testing.T) {
+	part := func(epoch, sequence int64, before, holds string, n int64, first, last float64) Part {
+		return Part{Epoch: epoch, Sequence: sequence, Before: set(before), GTIDs: set(holds), Transactions: n,
+			First: at(first), Last: at(last)}
+	}
+	late := part(1, 2, "a1-3", "a4-6", 3, 4, 6)
+	a := Archive{
+		Branches: []Branch{{Epoch: 1}, {Epoch: 2, After: 1, Start: set("a1-6"), Held: set("a1-3")}},
+		Parts: []Part{part(1, 1, "", "a1-3", 3, 1, 3), late,
+			part(2, 1, "a1-3", "a4-6 b1", 4, 8, 9)}}
+	read := map[Key][]Transaction{late.Key(): {{set("a4"), at(4)}, {set("a5"), at(5)}, {set("a6"), at(6)}},
+		a.Parts[2].Key(): {{set("a4"), at(8)}, {set("a5"), at(8)}, {set("a6"), at(8)}, {set("b1"), at(9)}}}
+	for end, want := range map[float64]string{5: "a1-5", 5.5: "a1-5", 7: "a1-6", 8.5: "a1-6", 9: "a1-6 b1"} {
+		got := Select(a, Base{Epoch: 1, Time: at(0)}, Target{Kind: ToTime, Time: at(end)}, read)
+		if got.Refusal != nil || got.Read != nil || !got.Plan.Set.Equal(set(want)) {
+			t.Errorf("to %v: %s, refused %v; wanted %s", end, got.Plan.Set, got.Refusal, want)
+		}
+	}
+}

@@ -79,6 +79,8 @@ type selector struct {
 	plan     Plan
 	// ends is set when the target is reached.
 	ends bool
+	// left is the epoch of which the rest is left to the next primary's log, see leave; 0 is none.
+	left int64
 	// unread is a part that has to be read first, and expand a run of which the parts have to be
 	// known.
 	unread *Step
@@ -132,7 +134,7 @@ func (s *selector) holdsLater(base Base) *Refusal {
 		if !p.Last.After(s.target.Time) {
 			continue
 		}
-		held := s.wanted(p).Intersect(base.End)
+		held := s.found(p).Intersect(base.End)
 		if held.IsEmpty() {
 			continue
 		}
@@ -263,16 +265,36 @@ func (s *selector) take(parts *[]Part, wanted func(Part) bool) *Refusal {
 	return nil
 }
 
-// wanted is what of a part survived. To a time, it is only what the next promotion found in the archive:
-// a part that the former primary stored after that may have a transaction that both of them committed, at
-// a later time by its own clock, and would end the replay before all that the next one wrote. The next
-// one archived that itself.
+// wanted is what of a part survived, but for what is left to the next primary's log.
 func (s *selector) wanted(part Part) gtid.Set {
+	if s.left == part.Epoch {
+		return s.found(part)
+	}
+	return s.line.surviving(part.Epoch, part.GTIDs)
+}
+
+// found is what of a part survived and the next promotion found in the archive.
+func (s *selector) found(part Part) gtid.Set {
 	set := part.GTIDs
-	if next := s.line.next(part.Epoch); next != nil && s.target.Kind == ToTime {
+	if next := s.line.next(part.Epoch); next != nil {
 		set = set.Intersect(next.Held)
 	}
 	return s.line.surviving(part.Epoch, set)
+}
+
+// leave a transaction to the next primary's log, and all behind it in this epoch, if it is beyond a target
+// that is a time and the former primary stored it after the next one had begun its branch: both have
+// committed it, and the next one may have done so before the target, and have written more until then. What
+// the former one committed before the target counts, whoever was first. It reports whether it is left.
+func (s *selector) leave(epoch int64, t Transaction) bool {
+	next := s.line.next(epoch)
+	if s.target.Kind != ToTime || next == nil || next.Held.Contains(t.ID) {
+		return false
+	}
+	if s.isBeyond(t) {
+		s.left = epoch
+	}
+	return s.left == epoch
 }
 
 // isWhole reports whether all parts of a run are taken, and the replay cannot end in them. What
@@ -348,8 +370,9 @@ func (s *selector) mayEnd(part Part, take gtid.Set) bool {
 func (s *selector) cut(step Step, all []Transaction) {
 	var kept gtid.Set
 	var last time.Time
+	epoch := step.Pieces[0].Epoch
 	for _, t := range all {
-		if !step.Take.Contains(t.ID) {
+		if !step.Take.Contains(t.ID) || s.leave(epoch, t) {
 			continue
 		}
 		if s.isBeyond(t) {

@@ -76,7 +76,11 @@ func (c *check) exclusive(rng *rand.Rand, n int) string {
 // ends says what is wrong unless a restore to the target holds the first n of what is replayed,
 // and no other; "" when nothing is.
 func (c *check) ends(target archive.Target, n int) string {
-	want := c.until(n)
+	return c.holds(target, c.until(n))
+}
+
+// holds says what is wrong unless a restore to the target holds a set; "" when nothing is.
+func (c *check) holds(target archive.Target, want gtid.Set) string {
 	for _, s := range c.of {
 		switch got := s.Select(c.base, target); {
 		case got.Refusal != nil:
@@ -107,7 +111,14 @@ func (c *check) time(at time.Time) string {
 	for n < len(c.all) && !c.all[n].Committed.After(at) {
 		n++
 	}
-	return c.ends(target, n)
+	if n == len(c.all) || !c.of[0].isBelated(c.all[n]) {
+		return c.ends(target, n)
+	}
+	set, ends := c.untilTime(at)
+	if isLate := got.Refusal != nil && got.Refusal.Reason == archive.TargetAfterArchive; isLate && !ends {
+		return "" // the next primary may have committed it before, and more, and not archived it yet
+	}
+	return c.holds(target, set)
 }
 
 // order says what is wrong when something is replayed before the n-th transaction that its own
