@@ -16,6 +16,7 @@ import (
 type world struct {
 	t       *rapid.T
 	now     int64
+	ahead   int64 // is the clock of the primary
 	epoch   int64
 	log     []Transaction // what the primary has executed, in order
 	own     int           // how many of it were there when it was promoted
@@ -47,7 +48,7 @@ func (w *world) tick() time.Time {
 	return w.at()
 }
 
-func (w *world) at() time.Time { return time.Unix(100000+w.now, 0).UTC() }
+func (w *world) at() time.Time { return time.Unix(100000+w.now+w.ahead, 0).UTC() }
 
 func (w *world) write() {
 	for range rapid.IntRange(1, 6).Draw(w.t, "writes") {
@@ -86,17 +87,21 @@ func (w *world) ship() {
 }
 
 // promote a replica that holds the beginning of what the primary has. A part that the former
-// primary was storing may come to be there after the new branch was begun.
+// primary was storing may come to be there before the new branch is begun, or after that.
 func (w *world) promote() {
 	former := *w
 	former.log = slices.Clone(w.log)
+	for i := former.shipped; i < len(former.log) && rapid.Bool().Draw(w.t, "committed late"); i++ {
+		former.log[i].Committed = former.log[i].Committed.Add(30 * time.Second) // others had it before
+	}
+	if rapid.IntRange(0, 2).Draw(w.t, "just in time") == 0 {
+		former.ship()
+		w.a.Parts, w.held = former.a.Parts, former.held
+	}
 	w.promoted()
 	if rapid.IntRange(0, 2).Draw(w.t, "belated") == 0 {
 		n := len(w.a.Parts)
 		former.a.Parts = w.a.Parts
-		for i := former.shipped; i < len(former.log) && rapid.Bool().Draw(w.t, "committed late"); i++ {
-			former.log[i].Committed = former.log[i].Committed.Add(30 * time.Second) // others had it before
-		}
 		former.ship()
 		w.a.Parts = former.a.Parts
 		for _, p := range w.a.Parts[n:] {
@@ -117,6 +122,7 @@ func (w *world) promoted() {
 
 func (w *world) begin() {
 	w.epoch += int64(rapid.IntRange(1, 3).Draw(w.t, "epoch"))
+	w.ahead = int64(rapid.SampledFrom([]int{0, 0, 0, -10, 10}).Draw(w.t, "ahead"))
 	start := setOf(w.log)
 	w.held, w.seq, w.shipped, w.own = w.held.Intersect(start), 0, 0, len(w.log)
 	w.a.Branches = append(w.a.Branches, Branch{Epoch: w.epoch, ServerUUID: w.server(), Start: start, Held: w.held,
@@ -182,9 +188,9 @@ func (w *world) expected(base Base) []Transaction {
 	return all
 }
 
-// until is the beginning of it, and whether something stands there that ends it: what came belated
-// counts while it is wanted, and from then on as the next primary archived it.
-func (w *world) until(base Base, wanted func(Transaction) bool) (out []Transaction, ends bool) {
+// until is the beginning of it, and the epoch in which something stands that ends it, 0 if nothing does: what
+// came belated counts while it is wanted, and from then on as the next primary archived it.
+func (w *world) until(base Base, wanted func(Transaction) bool) (out []Transaction, ends int64) {
 	have, seen, left := setOf(w.log), base.End, int64(0)
 	parts := slices.SortedFunc(slices.Values(w.a.Parts), func(a, b Part) int { return a.Key().compare(b.Key()) })
 	for _, p := range parts {
@@ -196,14 +202,14 @@ func (w *world) until(base Base, wanted func(Transaction) bool) (out []Transacti
 			case w.belated[p.Key()]:
 				left = p.Epoch
 			default:
-				return out, true
+				return out, p.Epoch
 			}
 		}
 	}
-	return out, false
+	return out, 0
 }
 
-func (w *world) untilTime(base Base, at time.Time) ([]Transaction, bool) {
+func (w *world) untilTime(base Base, at time.Time) ([]Transaction, int64) {
 	return w.until(base, func(x Transaction) bool { return !x.Committed.After(at) })
 }
 
@@ -278,6 +284,9 @@ func TestWhatIsReplayed(t *testing.T) {
 			refusedRightly(t, w, base, target, *got.Refusal)
 			return
 		}
+		if target.Kind == ToTime && w.isOvertaken(base, target.Time) {
+			t.Fatalf("replayed %s, and a later primary had committed more by %s", got.Plan.Set, target.Time)
+		}
 		have := replay(w, got.Plan)
 		if !slices.EqualFunc(have, want, func(a, b Transaction) bool { return a.ID.Equal(b.ID) }) ||
 			!got.Plan.Set.Equal(base.End.Union(setOf(want))) {
@@ -295,14 +304,59 @@ func refusedRightly(t *rapid.T, w *world, base Base, target Target, r Refusal) {
 			newest = x.Committed
 		}
 	}
-	early := r.Reason == TargetBeforeBackup && target.Time.Before(base.Time)
-	late := r.Reason == TargetAfterArchive && !ends && target.Time.After(newest)
-	if target.Kind != ToTime || !early && !late {
+	early := r.Reason == TargetBeforeBackup && (target.Time.Before(base.Time) || w.holdsLater(base, target.Time))
+	late := r.Reason == TargetAfterArchive && ends == 0 && target.Time.After(newest)
+	unclear := r.Reason == TargetAmbiguous && w.isOvertaken(base, target.Time)
+	if target.Kind != ToTime || !early && !late && !unclear {
 		t.Fatalf("%+v is refused: %v", target, &r)
 	}
-	if again := selected(t, w, base, Target{Kind: ToTime, Time: r.Nearest}); again.Refusal != nil {
-		t.Fatalf("%s is said to be near, and refused: %v", r.Nearest, again.Refusal)
+	for _, at := range []time.Time{r.Nearest, r.Later} {
+		if at.IsZero() {
+			continue
+		}
+		if again := selected(t, w, base, Target{Kind: ToTime, Time: at}); again.Refusal != nil {
+			t.Fatalf("%s is said to be near, and refused: %v", at, again.Refusal)
+		}
 	}
+	nearestOf(t, w, base, target.Time, r)
+}
+
+// nearestOf fails the test if a time between the target and that before it which is said to be near can be
+// restored to.
+func nearestOf(t *rapid.T, w *world, base Base, target time.Time, r Refusal) {
+	works := func(at time.Time) bool { return selected(t, w, base, Target{Kind: ToTime, Time: at}).Refusal == nil }
+	if r.Reason != TargetAmbiguous {
+		return
+	}
+	for at := target; at.After(r.Nearest) && !at.Before(base.Time); at = at.Add(-time.Second) {
+		if works(at) {
+			t.Fatalf("%s is refused with %s as the nearest, and %s is nearer: %v", target, r.Nearest, at, &r)
+		}
+	}
+}
+
+// holdsLater tells whether the archive has something of a backup as committed after a time.
+func (w *world) holdsLater(base Base, at time.Time) bool {
+	for _, p := range w.a.Parts {
+		for _, t := range w.read[p.Key()] {
+			if !w.belated[p.Key()] && base.End.Contains(t.ID) && t.Committed.After(at) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isOvertaken reports whether a replay to a time ends at what was committed later, and lacks what a later
+// primary had committed by then.
+func (w *world) isOvertaken(base Base, at time.Time) bool {
+	replayed, ends := w.untilTime(base, at)
+	lacks := setOf(w.log).Subtract(base.End).Subtract(setOf(replayed))
+	return ends > 0 && slices.ContainsFunc(w.a.Parts, func(p Part) bool {
+		return p.Epoch > ends && slices.ContainsFunc(w.read[p.Key()], func(t Transaction) bool {
+			return lacks.Contains(t.ID) && !t.Committed.After(at)
+		})
+	})
 }
 
 func shuffle(t *rapid.T, w *world) {

@@ -40,18 +40,19 @@ func TestABackupThatHoldsWhatIsLaterIsNone(t *testing.T) {
 	}
 }
 
-// The former primary is cut off, commits once more, later than the others do, what they had from it, and
-// stores that when it is back: the replay to a time between goes on with what the next primary wrote.
-func TestATimeBehindWhatTheFormerPrimaryStoredLate(t *testing.T) {
-	part := func(epoch, sequence int64, before, holds string, n int64, first, last float64) Part {
-		return Part{Epoch: epoch, Sequence: sequence, Before: set(before), GTIDs: set(holds), Transactions: n,
-			First: at(first), Last: at(last)}
-	}
-	a := Archive{
+// cutOff is an archive whose former primary was cut off and committed 11 once more, later than the others
+// did, which had it from it. It stored that when it was back: the next one found in the archive what is held.
+func cutOff(held string, next Part) Archive {
+	return Archive{
 		Branches: []Branch{{Epoch: 5, Start: set("a1-3"), Held: set("a1-3")},
-			{Epoch: 6, After: 5, Start: set("a1-15"), Held: set("a1-10")}},
-		Parts: []Part{part(5, 1, "a1-3", "a4-10", 7, 1, 6.5), part(5, 2, "a1-10", "a11", 1, 16.7, 16.7),
-			part(6, 1, "a1-10", "a11-20", 10, 8, 15.5), part(6, 2, "a1-20", "a21", 1, 17, 17)}}
+			{Epoch: 6, After: 5, Start: set("a1-15"), Held: set(held)}},
+		Parts: []Part{part(5, 1, "a1-3", "a4-10", 1, 6.5), part(5, 2, "a1-10", "a11", 16.7, 16.7), next,
+			part(6, 2, "a1-20", "a21", 17, 17)}}
+}
+
+// The replay to a time between goes on with what the next primary wrote, if that found nothing of it.
+func TestATimeBehindWhatTheFormerPrimaryStoredLate(t *testing.T) {
+	a := cutOff("a1-10", part(6, 1, "a1-10", "a11-20", 8, 15.5))
 	for end, want := range map[float64]string{15.57: "a1-20", 17: "a1-21"} {
 		got := Select(a, Base{Epoch: 5, End: set("a1-3"), Time: at(0)}, Target{Kind: ToTime, Time: at(end)}, nil)
 		if got.Refusal != nil || !got.Plan.Set.Equal(set(want)) {
@@ -63,15 +64,11 @@ func TestATimeBehindWhatTheFormerPrimaryStoredLate(t *testing.T) {
 // The former primary stores after the next one had begun its branch what it had committed before, and what
 // the next one applied later: to a time between it counts as the former one committed it.
 func TestATimeBeforeTheNextPrimaryAppliedWhatWasStoredLate(t *testing.T) {
-	part := func(epoch, sequence int64, before, holds string, n int64, first, last float64) Part {
-		return Part{Epoch: epoch, Sequence: sequence, Before: set(before), GTIDs: set(holds), Transactions: n,
-			First: at(first), Last: at(last)}
-	}
-	late := part(1, 2, "a1-3", "a4-6", 3, 4, 6)
+	late := part(1, 2, "a1-3", "a4-6", 4, 6)
 	a := Archive{
 		Branches: []Branch{{Epoch: 1}, {Epoch: 2, After: 1, Start: set("a1-6"), Held: set("a1-3")}},
-		Parts: []Part{part(1, 1, "", "a1-3", 3, 1, 3), late,
-			part(2, 1, "a1-3", "a4-6 b1", 4, 8, 9)}}
+		Parts: []Part{part(1, 1, "", "a1-3", 1, 3), late,
+			part(2, 1, "a1-3", "a4-6 b1", 8, 9)}}
 	read := map[Key][]Transaction{late.Key(): {{set("a4"), at(4)}, {set("a5"), at(5)}, {set("a6"), at(6)}},
 		a.Parts[2].Key(): {{set("a4"), at(8)}, {set("a5"), at(8)}, {set("a6"), at(8)}, {set("b1"), at(9)}}}
 	for end, want := range map[float64]string{5: "a1-5", 5.5: "a1-5", 7: "a1-6", 8.5: "a1-6", 9: "a1-6 b1"} {
@@ -79,5 +76,41 @@ func TestATimeBeforeTheNextPrimaryAppliedWhatWasStoredLate(t *testing.T) {
 		if got.Refusal != nil || got.Read != nil || !got.Plan.Set.Equal(set(want)) {
 			t.Errorf("to %v: %s, refused %v; wanted %s", end, got.Plan.Set, got.Refusal, want)
 		}
+	}
+}
+
+// If it found it, nobody has another time for it: a time between is refused, with those around it.
+func TestATimeOfWhichTwoPrimariesDoNotAgree(t *testing.T) {
+	a := cutOff("a1-11", part(6, 1, "a1-11", "a12-20", 8, 15.5))
+	for end, want := range map[float64]string{7.9: "a1-10", 8: "", 15.57: "", 16.6: "", 16.7: "a1-20", 17: "a1-21"} {
+		got := Select(a, Base{Epoch: 5, End: set("a1-3"), Time: at(0)}, Target{Kind: ToTime, Time: at(end)}, nil)
+		switch r := got.Refusal; {
+		case want == "" && (r == nil || r.Reason != TargetAmbiguous || !r.Nearest.Equal(at(7.999999)) ||
+			!r.Later.Equal(at(16.7))):
+			t.Errorf("to %v: %s, refused %v", end, got.Plan.Set, r)
+		case want != "" && (r != nil || !got.Plan.Set.Equal(set(want))):
+			t.Errorf("to %v: %s, refused %v; wanted %s", end, got.Plan.Set, r, want)
+		}
+	}
+	got := Select(a, Base{Epoch: 6, End: set("a1-14"), Time: at(9)}, Target{Kind: ToTime, Time: at(15.57)}, nil)
+	if r := got.Refusal; r == nil || r.Reason != TargetBeforeBackup || !r.Nearest.Equal(at(16.7)) {
+		t.Errorf("of a backup that holds what was committed late: %+v", got)
+	}
+}
+
+// What the next primary had committed by then is known from a part of which some is lost only when that is
+// read.
+func TestAPartOfWhichSomeWasLostIsReadBeforeATimeIsRefused(t *testing.T) {
+	a := cutOff("a1-11", part(6, 1, "a1-11", "a12-20", 8, 15.5))
+	a.Branches = append(a.Branches, Branch{Epoch: 7, After: 6, Start: set("a1-11 a13-20"), Held: set("a1-11 a13-20")})
+	a.Parts = a.Parts[:3]
+	a.Parts = append(a.Parts, part(7, 1, "a1-11 a13-20", "b1", 18, 18))
+	base, target := Base{Epoch: 5, End: set("a1-3"), Time: at(0)}, Target{Kind: ToTime, Time: at(8.5)}
+	if got := Select(a, base, target, nil); got.Read == nil || got.Read.Pieces[0].Key() != (Key{6, 1}) {
+		t.Fatalf("%+v", got)
+	}
+	got := Select(a, base, target, contents(a)) // 13 is of second 9
+	if got.Refusal != nil || !got.Plan.Set.Equal(set("a1-10")) {
+		t.Errorf("%s, refused %v", got.Plan.Set, got.Refusal)
 	}
 }

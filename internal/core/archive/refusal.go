@@ -18,6 +18,8 @@ const (
 	TargetAfterArchive core.Reason = "TargetAfterArchive"
 	// TargetLost says that a failover lost the transaction.
 	TargetLost core.Reason = "TargetLost"
+	// TargetAmbiguous says that two primaries do not agree what was committed by then.
+	TargetAmbiguous core.Reason = "TargetAmbiguous"
 	// BackupNotOnBranch says that the base backup holds what a failover lost.
 	BackupNotOnBranch core.Reason = "BackupNotOnBranch"
 	// ArchiveGap says that transactions before the target were never archived.
@@ -36,7 +38,8 @@ type Refusal struct {
 	Reason core.Reason
 	// GTIDs are those that are meant: missing, lost, unknown.
 	GTIDs gtid.Set
-	// Parts that are missing.
+	// Parts that are missing; of TargetAmbiguous, the branch in which the replay would end, and that of the
+	// last primary that had committed by then what it would lack.
 	Parts []Key
 	// Nearest is the time nearest to the target that can be restored on the same base
 	// backup; zero when it is not known.
@@ -69,6 +72,10 @@ func (r *Refusal) advice() string {
 	case TargetLost:
 		return fmt.Sprintf("a failover lost %s, and no restore brings it back: restore to what was before it",
 			set)
+	case TargetAmbiguous:
+		return fmt.Sprintf("a restore to this time would end in epoch %d, at what its primary committed later, and "+
+			"lack what the primary of epoch %d had committed by then: the former one committed late, or their clocks "+
+			"differ. Restore to the latest or to a GTID", r.Parts[0].Epoch, r.Parts[1].Epoch)
 	case BackupNotOnBranch:
 		return fmt.Sprintf("the backup holds %s, which a failover lost: take an earlier or a later backup", set)
 	case ArchiveGap:

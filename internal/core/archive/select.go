@@ -47,8 +47,23 @@ type Selection struct {
 // order of the transactions in them: of a part in which the replay may end that has to be
 // read. Selection names such a part, and Select is called again with what was in it; or such a
 // run, and Select is called again once the archive has its parts. The plan is the one that the
-// parts of all runs give.
+// parts of all runs give. The times that a refusal names can be restored to.
 func Select(a Archive, base Base, target Target, read map[Key][]Transaction) Selection {
+	got := selectOnly(a, base, target, read)
+	if got.Refusal == nil {
+		return got
+	}
+	asks := got.Refusal.proveTimes(func(at time.Time) Selection {
+		return selectOnly(a, base, Target{Kind: ToTime, Time: at}, read)
+	})
+	if asks != nil {
+		return *asks
+	}
+	return got
+}
+
+// selectOnly is Select but for the times that a refusal names, of which it is not known whether they work.
+func selectOnly(a Archive, base Base, target Target, read map[Key][]Transaction) Selection {
 	s := &selector{branches: a.Branches, line: lineOf(a), mark: a.Mark, target: target, read: read}
 	s.plan, s.expand = Plan{Set: base.End, Reached: base.Time}, s.line.overlap
 	if s.expand != nil {
@@ -77,8 +92,9 @@ type selector struct {
 	target   Target
 	read     map[Key][]Transaction
 	plan     Plan
-	// ends is set when the target is reached.
+	// ends is set when the target is reached, and at is the epoch that was come to last.
 	ends bool
+	at   int64
 	// left is the epoch of which the rest is left to the next primary's log, see leave; 0 is none.
 	left int64
 	// unread is a part that has to be read first, and expand a run of which the parts have to be
@@ -208,6 +224,7 @@ func (s *selector) walk() Selection {
 			return Selection{Refusal: refusal}
 		}
 	}
+	overtaken := s.overtaken()
 	isReached := s.ends || s.target.Kind == ToTime && !s.target.Time.After(s.complete())
 	end := s.line.unknownEnd()
 	switch {
@@ -215,6 +232,8 @@ func (s *selector) walk() Selection {
 		return Selection{Expand: s.expand}
 	case s.unread != nil:
 		return Selection{Read: s.unread}
+	case overtaken != nil:
+		return Selection{Refusal: overtaken}
 	case !isReached && len(end) > 0:
 		return Selection{Refusal: s.lack(gtid.Set{}, end, PartMissing)}
 	case !isReached && s.target.Kind == ToTime:
@@ -249,7 +268,7 @@ func (s *selector) before(b Branch, parts *[]Part) *Refusal {
 func (s *selector) take(parts *[]Part, wanted func(Part) bool) *Refusal {
 	for len(*parts) > 0 && wanted((*parts)[0]) && !s.ends {
 		part := (*parts)[0]
-		*parts = (*parts)[1:]
+		*parts, s.at = (*parts)[1:], part.Epoch
 		take := s.wanted(part).Subtract(s.plan.Set)
 		switch {
 		case take.IsEmpty():

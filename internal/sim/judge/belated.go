@@ -9,6 +9,67 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
+// untilTime is what a restore to a time holds, when the last of it was committed, and the epoch in which
+// something that was committed later ends it, 0 if nothing does. What came belated counts until the first
+// of it that was committed later, and from then on as the next primary archived it.
+func (c *check) untilTime(at time.Time) (set gtid.Set, reached time.Time, ends int64) {
+	set, reached = c.base.End, c.base.Time
+	is := c.survived()
+	left := int64(0)
+	for _, w := range c.of[0].stored() {
+		isBelated := c.of[0].isBelated(w)
+		switch {
+		case !is(w) || set.Contains(w.ID) || isBelated && left == w.epoch:
+		case !w.Committed.After(at):
+			set = set.Union(w.ID)
+			if w.Committed.After(reached) {
+				reached = w.Committed
+			}
+		case isBelated:
+			left = w.epoch
+		default:
+			return set, reached, w.epoch
+		}
+	}
+	return set, reached, 0
+}
+
+// isOvertaken reports whether a restore to a time that holds a set, and ends in an epoch, lacks what a later
+// primary had committed by then.
+func (c *check) isOvertaken(set gtid.Set, ends int64, at time.Time) bool {
+	is := c.survived()
+	return slices.ContainsFunc(c.of[0].stored(), func(w Written) bool {
+		return w.epoch > ends && is(w) && !set.Contains(w.ID) && !w.Committed.After(at)
+	})
+}
+
+// survived returns what reports whether a transaction is one of those that are replayed to the latest, or
+// the same as another primary stored it.
+func (c *check) survived() func(Written) bool {
+	what := map[string]int{} // of a number that was given twice, which of the two
+	for _, w := range c.all {
+		what[w.ID.String()] = w.What
+	}
+	return func(w Written) bool {
+		is, survives := what[w.ID.String()]
+		return survives && is == w.What
+	}
+}
+
+// stored is all that is archived, by epoch and sequence.
+func (s *Store) stored() (all []Written) {
+	parts := slices.SortedFunc(slices.Values(s.Parts), func(a, b archive.Part) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Sequence, b.Sequence))
+	})
+	for _, p := range parts {
+		for _, w := range s.Content(p.Key()) {
+			w.epoch = p.Epoch
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
 // isBelated reports whether the next primary did not find a transaction in the archive when it began its
 // branch: it archives that itself, by its own clock.
 func (s *Store) isBelated(w Written) bool {
@@ -31,37 +92,4 @@ func (s *Store) next(epoch int64) (next *archive.Branch) {
 		}
 	}
 	return next
-}
-
-// untilTime is what a restore to a time holds, and whether something that was committed later ends it. What
-// came belated counts until the first of it that was committed later, and from then on as the next
-// primary archived it.
-func (c *check) untilTime(at time.Time) (set gtid.Set, ends bool) {
-	s := c.of[0]
-	set = c.base.End
-	is := map[string]int{} // of a number that was given twice, what was replayed to the latest
-	for _, w := range c.all {
-		is[w.ID.String()] = w.What
-	}
-	left := int64(0)
-	parts := slices.SortedFunc(slices.Values(s.Parts), func(a, b archive.Part) int {
-		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Sequence, b.Sequence))
-	})
-	for _, p := range parts {
-		for _, w := range s.Content(p.Key()) {
-			w.epoch = p.Epoch
-			what, survives := is[w.ID.String()]
-			isBelated := s.isBelated(w)
-			switch {
-			case !survives || what != w.What || set.Contains(w.ID) || isBelated && left == p.Epoch:
-			case !w.Committed.After(at):
-				set = set.Union(w.ID)
-			case isBelated:
-				left = p.Epoch
-			default:
-				return set, true
-			}
-		}
-	}
-	return set, false
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
 )
@@ -107,18 +108,34 @@ func (c *check) time(at time.Time) string {
 		return fmt.Sprintf("a restore to %s from a backup of %s, which holds later transactions: %t, is refused so: %v",
 			at, c.base.Time, may, got.Refusal)
 	}
-	n := 0
-	for n < len(c.all) && !c.all[n].Committed.After(at) {
-		n++
-	}
-	if n == len(c.all) || !c.of[0].isBelated(c.all[n]) {
-		return c.ends(target, n)
-	}
-	set, ends := c.untilTime(at)
-	if isLate := got.Refusal != nil && got.Refusal.Reason == archive.TargetAfterArchive; isLate && !ends {
-		return "" // the next primary may have committed it before, and more, and not archived it yet
+	set, reached, ends := c.untilTime(at)
+	switch {
+	case ends > 0 && c.isOvertaken(set, ends, at):
+		return c.refused(target, archive.TargetAmbiguous)
+	case ends == 0 && reached.Before(at): // only the former primary stored it, and late
+		return c.refused(target, archive.TargetAfterArchive)
 	}
 	return c.holds(target, set)
+}
+
+// refused says what is wrong unless a restore is refused for that reason, with times that can be restored
+// to; "" when nothing is.
+func (c *check) refused(target archive.Target, reason core.Reason) string {
+	for _, s := range c.of {
+		got := s.Select(c.base, target)
+		if got.Refusal == nil || got.Refusal.Reason != reason {
+			return fmt.Sprintf("a restore to %s, which cannot be told from what it lacks (%s), holds %s, refused: %v",
+				target.Time, reason, got.Plan.Set, got.Refusal)
+		}
+		for _, at := range []time.Time{got.Refusal.Nearest, got.Refusal.Later} {
+			near := archive.Target{Kind: archive.ToTime, Time: at}
+			if again := s.Select(c.base, near); !at.IsZero() && again.Refusal != nil {
+				return fmt.Sprintf("a restore to %s, which is said to be near %s, is refused: %s", at, target.Time,
+					again.Refusal)
+			}
+		}
+	}
+	return ""
 }
 
 // order says what is wrong when something is replayed before the n-th transaction that its own
