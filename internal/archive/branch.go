@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	facts "cnmsql.co/internal/core/archive"
@@ -85,8 +86,8 @@ func (s *Shipper) branchBefore(ctx context.Context) (b facts.Branch, found bool,
 	if err != nil {
 		return b, false, err
 	}
-	if by, is := facts.Superseded(epochs, s.c.Epoch); is {
-		return b, false, refuse(PromotionNotHeld, "the archive has a branch of epoch %d already", by)
+	if err := s.ended(epochs); err != nil {
+		return b, false, err
 	}
 	return facts.Before(epochs, s.c.Epoch, func(epoch int64) (facts.Branch, bool, error) {
 		b, err := getBranch(ctx, s.c.Store, s.c.Prefix, epoch)
@@ -95,6 +96,42 @@ func (s *Shipper) branchBefore(ctx context.Context) (b facts.Branch, found bool,
 		}
 		return b, err == nil, err
 	})
+}
+
+// ended is an error if one of the epochs that have a branch ends this one.
+func (s *Shipper) ended(epochs []int64) error {
+	s.asked = time.Now()
+	if by, is := facts.Superseded(epochs, s.c.Epoch); is {
+		return refuse(PromotionNotHeld, "the archive has a branch of epoch %d already", by)
+	}
+	return nil
+}
+
+// askEnded looks, now and then, for a branch that ends this one. It asks for a few and lists nothing: a
+// listing of the archive is long.
+func (s *Shipper) askEnded(ctx context.Context) error {
+	if !facts.AsksForEnd(s.asked, time.Now()) {
+		return nil
+	}
+	var mu sync.Mutex
+	var found []int64
+	err := eachOf(ctx, facts.Beyond(s.c.Epoch), readers, func(ctx context.Context, epoch int64) error {
+		body, err := s.c.Store.Get(ctx, branchKey(s.c.Prefix, epoch))
+		if errors.Is(err, store.NotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("asking whether epoch %d has begun: %w", epoch, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		found = append(found, epoch)
+		return body.Close()
+	})
+	if err != nil {
+		return err
+	}
+	return s.ended(found)
 }
 
 func listBranches(ctx context.Context, s store.Store, prefix string) (epochs []int64, err error) {

@@ -23,6 +23,9 @@ func (s *Shipper) put(ctx context.Context, part facts.Part, raw []byte) error {
 		return err
 	}
 	_, err = retried(ctx, s, len(object), func(ctx context.Context) (struct{}, error) {
+		if err := s.askEnded(ctx); err != nil {
+			return struct{}{}, err
+		}
 		return struct{}{}, s.create(ctx, part, object)
 	})
 	if err != nil {

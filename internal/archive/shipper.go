@@ -84,6 +84,7 @@ type Shipper struct {
 	block    []entry       // of the parts for which there is no index yet
 	took     time.Duration // by the last upload
 	marked   time.Time     // when it was last said that the archive is complete
+	asked    time.Time     // when it was last looked whether the epoch has ended
 	mu       sync.Mutex
 	status   Status
 	// markFailed is why the last mark could not be written; nil if it could.
@@ -254,7 +255,7 @@ func (s *Shipper) isExecuted(ctx context.Context, id gtid.Set) bool {
 
 // begin finds out what the store has, and where to go on.
 func (s *Shipper) begin(ctx context.Context) error {
-	s.pending, s.block = nil, nil
+	s.pending, s.block, s.asked = nil, nil, time.Time{}
 	s.seeks()
 	branch, err := retried(ctx, s, 0, s.branch)
 	if err != nil {

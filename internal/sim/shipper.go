@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,6 +30,7 @@ type shipper struct {
 	list     []judge.Written
 	took     time.Duration
 	pause    time.Duration
+	asked    time.Time // when it was last looked whether the epoch has ended
 
 	over  bool
 	again time.Duration
@@ -98,6 +100,7 @@ func (k *shipper) begin() {
 func (k *shipper) newBranch() (b archive.Branch, is bool) {
 	store := k.a.bucket
 	listed := store.listBranches()
+	k.asked = k.m.moment(k.m.w.now)
 	if _, ended := archive.Superseded(listed, k.writer.Epoch); ended {
 		k.fail("PromotionNotHeld")
 		return b, false
@@ -265,9 +268,25 @@ func (k *shipper) ship() {
 	})
 }
 
+// hasEnded reports whether another epoch has begun meanwhile, by which this one has ended: then the shipper
+// is over. It asks now and then, and believes that it has not while the store cannot be asked.
+func (k *shipper) hasEnded() bool {
+	store, now := k.a.bucket, k.m.moment(k.m.w.now)
+	if !archive.AsksForEnd(k.asked, now) || store.isAway() || !store.isReachable(k.m.machine) {
+		return false
+	}
+	k.asked = now
+	has := func(epoch int64) bool { return store.objects[archive.Key{Epoch: epoch}] != nil }
+	if !slices.ContainsFunc(archive.Beyond(k.writer.Epoch), has) {
+		return false
+	}
+	k.fail("PromotionNotHeld")
+	return true
+}
+
 // create stores an object, or finds one there, if this instance still may.
 func (k *shipper) create(o *object, done func(outcome)) {
-	if !k.mayGoOn() {
+	if !k.mayGoOn() || o.key.Sequence > 0 && k.hasEnded() {
 		return
 	}
 	k.a.bucket.create(k.m, o, func(what outcome) {

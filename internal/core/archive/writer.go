@@ -118,6 +118,22 @@ func Superseded(listed []int64, epoch int64) (by int64, is bool) {
 	return by, by > epoch
 }
 
+// endPause is for how long a writer goes on to store parts without asking whether its epoch has ended.
+const endPause = 10 * time.Second
+
+// AsksForEnd tells whether a writer is to ask whether its epoch has ended before it stores the next part,
+// last asked at a moment or never. A primary that was cut off may not know yet that it was replaced: what
+// it commits late is better not stored.
+func AsksForEnd(last, now time.Time) bool { return last.IsZero() || now.Sub(last) >= endPause }
+
+// Beyond are the epochs behind one whose branches are looked for to know whether it has ended.
+func Beyond(epoch int64) (epochs []int64) {
+	for e := epoch + 1; e <= epoch+LookBeyond; e++ {
+		epochs = append(epochs, e)
+	}
+	return epochs
+}
+
 // Before finds the newest branch before that of an epoch which is to be begun. listed are
 // the epochs that a listing tells; those that it may not know of yet are tried. get reads a
 // branch, and says whether there is one.
