@@ -76,7 +76,10 @@ func FindIn(ctx context.Context, s store.Store, key seal.Key, archived *facts.Ar
 	if err != nil {
 		return nil, err
 	}
-	return o, o.choose(ctx, t.Cluster, candidates, server)
+	if err := o.choose(ctx, t.Cluster, candidates, server); err != nil {
+		return o, o.advised(ctx, t, server, err)
+	}
+	return o, nil
 }
 
 // ownedAsTold refuses what is of a Cluster that had the same name before, where the data have

@@ -1,0 +1,119 @@
+package restore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"cnmsql.co/internal/backup"
+	"cnmsql.co/internal/core"
+	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/recovery"
+	"cnmsql.co/internal/seal"
+	"cnmsql.co/internal/store"
+	"cnmsql.co/internal/store/storetest"
+)
+
+// at is a moment, in seconds of the story.
+func at(seconds int64) time.Time { return time.Unix(100000+seconds, 0).UTC() }
+
+// numbers are transactions of the server that was primary in the epochs 1 and 2, and of that of 3.
+func numbers(one, three string) (all gtid.Set) {
+	if one != "" {
+		all = gtid.MustParse("11111111-1111-1111-1111-111111111111:" + one)
+	}
+	if three != "" {
+		all = all.Union(gtid.MustParse("33333333-3333-3333-3333-333333333333:" + three))
+	}
+	return all
+}
+
+// failedOver is an archive of which a failover has lost number 6. A number n of the first server was
+// committed in second n, and one of the third 10 later.
+func failedOver() *facts.Archive {
+	part := func(epoch, sequence int64, before, holds gtid.Set, at time.Time) facts.Part {
+		return facts.Part{Epoch: epoch, Sequence: sequence, Before: before, GTIDs: holds, Transactions: 1,
+			First: at, Last: at}
+	}
+	a := &facts.Archive{Branches: []facts.Branch{
+		{Epoch: 1, ServerUUID: "11111111-1111-1111-1111-111111111111", Numbers: facts.OwnNumbers},
+		{Epoch: 3, ServerUUID: "33333333-3333-3333-3333-333333333333", Numbers: facts.OwnNumbers,
+			Start: numbers("1-5", ""), Held: numbers("1-5", "")}}}
+	before := gtid.Set{}
+	for n := int64(1); n <= 6; n++ {
+		id := numbers(fmt.Sprint(n), "")
+		a.Parts = append(a.Parts, part(1, n, before, id, at(n)))
+		before = before.Union(id)
+	}
+	before = numbers("1-5", "")
+	for n := int64(1); n <= 4; n++ {
+		id := numbers("", fmt.Sprint(n))
+		a.Parts = append(a.Parts, part(3, n, before, id, at(10+n)))
+		before = before.Union(id)
+	}
+	return a
+}
+
+// backUp stores a backup of nothing that is whole.
+func backUp(t *testing.T, s store.Store, id string, epoch int64, holds gtid.Set, end time.Time) {
+	t.Helper()
+	m := &backup.Manifest{Summary: backup.Summary{ID: id, Cluster: backup.Identity{Cluster: "db"}, Method: "clone",
+		Epoch: epoch, Server: "8.4.6", Point: end, End: end, BeginGTID: holds, EndGTID: holds, StoredSize: 1},
+		Parts: []backup.Part{{Name: "part-00000000-000000.zst", State: "FileCopy", Stored: 1}}}
+	text, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := backup.ManifestKey("db", id)
+	err = errors.Join(s.Put(t.Context(), key, text),
+		s.Put(t.Context(), strings.Replace(key, "manifest.json", m.Parts[0].Name, 1), []byte("x")))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestARefusalNamesABackupThatWorks, where another one than that which was named leads to the target, or
+// an older one to before what was lost.
+func TestARefusalNamesABackupThatWorks(t *testing.T) {
+	s, err := store.Open(storetest.Dir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	backUp(t, s, "early", 1, numbers("1-2", ""), at(2))
+	backUp(t, s, "lost", 1, numbers("1-6", ""), at(6))
+	backUp(t, s, "late", 3, numbers("1-5", "1-2"), at(12))
+	for name, c := range map[string]struct {
+		task   recovery.Task
+		reason core.Reason
+		want   string // "": no other is named
+	}{
+		"one that a failover lost": {recovery.Task{BackupID: "lost"}, facts.BackupNotOnBranch,
+			"Backup late leads to the target"},
+		"the same, to a time before the newest": {
+			recovery.Task{BackupID: "lost", Target: recovery.Target{Time: at(11)}}, facts.BackupNotOnBranch,
+			"Backup early leads to the target"},
+		"one that is too new": {recovery.Task{BackupID: "late", Target: recovery.Target{Time: at(3)}},
+			facts.TargetBeforeBackup, "Backup early leads to the target"},
+		"all are too new": {recovery.Task{BackupID: "late", Target: recovery.Target{Time: at(1)}},
+			facts.TargetBeforeBackup, ""},
+		"a target that no backup leads to": {recovery.Task{BackupID: "early", Target: recovery.Target{Time: at(99)}},
+			facts.TargetAfterArchive, ""},
+		"what was lost, and the newest is behind it": {
+			recovery.Task{Target: recovery.Target{GTID: numbers("6", "").String()}}, facts.TargetLost,
+			"Backup early leads to before it: name that one, and the time 1970-01-02T03:46:45Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.task.Cluster = "db"
+			_, err := FindIn(t.Context(), s, seal.Key{}, failedOver(), c.task, "8.4.6")
+			no, is := errors.AsType[*facts.Refusal](err)
+			if !is || no.Reason != c.reason || !strings.Contains(err.Error(), c.want) ||
+				c.want == "" && strings.Contains(err.Error(), "ackup early") {
+				t.Errorf("%v", err)
+			}
+			t.Log(err)
+		})
+	}
+}
