@@ -4,10 +4,19 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/binlog"
+	"cnmsql.co/internal/gtid"
 )
 
 // groupGivesNumbersAgain: the only member that is left lacks what was acknowledged and archived. A
@@ -18,7 +27,8 @@ func (b *backedUp) groupGivesNumbersAgain() {
 	b.backUp("before-forced", "")
 	b.completes("before-forced")
 	left := b.replica()
-	b.caughtUpWith(b.archivesAll())
+	common := b.archivesAll()
+	b.caughtUpWith(common)
 	b.fence(left, "=on")
 	b.memberIs(left, "OFFLINE")
 	for range 3 {
@@ -57,9 +67,60 @@ func (b *backedUp) groupGivesNumbersAgain() {
 	if kept := b.ask(b.open("rw"), "SELECT GROUP_CONCAT(DISTINCT what) FROM app.numbers"); kept != "kept" {
 		b.t.Errorf("the table has %s", kept)
 	}
-	out := b.plugin([]string{"backup", "lost", b.key.Name})
-	b.t.Log(strings.TrimSpace(out))
+	b.showsLost(mustParse(lost).Subtract(mustParse(common)))
 	b.isRestored(executed, b.store.Spec())
+}
+
+// showsLost: the plugin lists these transactions of an epoch, and writes them as a binary log.
+func (b *backedUp) showsLost(gone gtid.Set) {
+	b.t.Helper()
+	out := b.plugin([]string{"backup", "lost", b.key.Name})
+	var epoch string
+	for _, line := range strings.Split(out, "\n") { // EPOCH PRIMARY TRANSACTIONS FIRST LAST GTIDS
+		f := strings.Fields(line)
+		if len(f) == 6 && f[2] == strconv.FormatUint(gone.Count(), 10) && f[5] == gone.Abbreviate(4) {
+			epoch = f[0]
+		}
+	}
+	if epoch == "" {
+		b.t.Errorf("lost are the %d transactions %s, and it lists:\n%s", gone.Count(), gone, out)
+		return
+	}
+	to := filepath.Join(b.t.TempDir(), "lost.binlog")
+	log, err := os.Create(to)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(b.ctx, filepath.Join(bed.BinDir(), "kubectl-cnmsql"), "backup", "lost", b.key.Name,
+		"--epoch", epoch, "--kubeconfig", bed.Kubeconfig, "-n", b.key.Namespace)
+	cmd.Stdout = log
+	if err := errors.Join(cmd.Run(), log.Close()); err != nil {
+		b.t.Fatalf("reading what epoch %s has lost: %v", epoch, err)
+	}
+	if got := transactionsIn(b.t, to); !got.Equal(gone) {
+		b.t.Errorf("lost is %s, and the log of epoch %s has %s", gone, epoch, got)
+	}
+}
+
+// transactionsIn are those in a binary log.
+func transactionsIn(t testing.TB, file string) (all gtid.Set) {
+	t.Helper()
+	log, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	stream, err := binlog.NewStream(log)
+	for err == nil {
+		var e binlog.Event
+		if e, err = stream.Next(); err == nil && e.Begins != nil {
+			all = all.Union(e.Begins.ID)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatalf("reading %s: %v", file, err)
+	}
+	return all
 }
 
 // insertsAtOnce inserts rows from the moment at which an instance takes them, until it is stopped.
