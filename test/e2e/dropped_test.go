@@ -16,41 +16,54 @@ import (
 // as the cluster can, and then the whole namespace goes. What is left is the store.
 func TestTableDroppedAndNamespaceLost(t *testing.T) {
 	onlyInAll(t)
-	w, elsewhere := newWorld(t, "dropped"), newWorld(t, "dropped-store")
+	t.Run("Quorum", func(t *testing.T) { droppedAndLost(t, "dropped", quorumSpec, 500) })
+	t.Run("Group", func(t *testing.T) { droppedAndLost(t, "dropped-group", groupSpec, 250) })
+}
+
+// droppedAndLost plays it with a Cluster that acknowledges at least rate rows a second.
+func droppedAndLost(t *testing.T, name, spec string, rate float64) {
+	w, elsewhere := newWorld(t, name), newWorld(t, name+"-store")
 	store, err := bed.StartObjectStore(w.ctx, elsewhere.key.Namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := &backedUp{w, store}
 	b.manifest(store.Credentials(w.key.Namespace))
-	b.apply(quorumSpec + "  backup: {objectStore: " + store.Encrypted() + ", continuousArchiving: {enabled: true, " +
+	b.apply(spec + "  backup: {objectStore: " + store.Encrypted() + ", continuousArchiving: {enabled: true, " +
 		"targetRPOSeconds: 1}}\n")
 	b.healthy(3 * time.Minute)
 	b.backUp("before", "")
 	b.completes("before")
 	l := b.startWritingAtFullSpeed(64)
-	b.writesAtLeast(l, 500)
+	b.writesAtLeast(l, rate)
 	b.sql("DROP TABLE app." + b.table(b.open("rw")))
 	l.Stop()
 	drop := b.dropped()
 	b.isArchived(drop)
 	b.kubectl("delete", "namespace", b.key.Namespace, "--wait=true", "--timeout=5m")
 
-	in := &backedUp{newWorld(t, "regained"), store}
+	in := &backedUp{newWorld(t, name+"-regained"), store}
 	in.manifest(store.Credentials(in.key.Namespace))
 	in.apply("\n  instances: 1\n  storage: {size: 1Gi}\n" +
-		"  bootstrap: {recovery: {source: dropped, recoveryTarget: {targetGTID: '" + drop + "', exclusive: true}}}\n" +
-		"  externalClusters: [{name: dropped, objectStore: " + store.Encrypted() + "}]\n")
+		"  bootstrap: {recovery: {source: " + name + ", recoveryTarget: {targetGTID: '" + drop +
+		"', exclusive: true}}}\n" +
+		"  externalClusters: [{name: " + name + ", objectStore: " + store.Encrypted() + "}]\n")
 	in.healthy(4 * time.Minute)
-	v, err := l.VerifyWithin(in.ctx, in.open("rw"), time.Minute)
+	in.holdsAllOf(l)
+	t.Logf("%d rows were acknowledged before %s, and are there", l.Snapshot().Acknowledged, drop)
+}
+
+// holdsAllOf: what was acknowledged is there, and nothing that was not written.
+func (b *backedUp) holdsAllOf(l *load) {
+	b.t.Helper()
+	v, err := l.VerifyWithin(b.ctx, b.open("rw"), time.Minute)
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	if len(v.Missing) > 0 || len(v.Extra) > 0 {
-		t.Errorf("%d of the acknowledged rows are missing, and %d are there that were not written", len(v.Missing),
+		b.t.Errorf("%d of the acknowledged rows are missing, and %d are there that were not written", len(v.Missing),
 			len(v.Extra))
 	}
-	t.Logf("%d rows were acknowledged before %s, and are there", l.Snapshot().Acknowledged, drop)
 }
 
 // startWritingAtFullSpeed writes on that many connections without a pause.
