@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnmsql.co/internal/byhand"
+	"cnmsql.co/internal/moment"
 	"cnmsql.co/internal/recovery"
 )
 
@@ -104,7 +105,7 @@ type search struct{ matching, since, until string }
 func (f *search) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.matching, "matching", "(?i)\\b(drop|truncate|alter|rename)\\b",
 		"a regular expression of Go; an empty one matches all statements")
-	cmd.Flags().StringVar(&f.since, "since", "", "committed then or later: 2h ago, or 2026-11-23T21:04:05Z")
+	cmd.Flags().StringVar(&f.since, "since", "", "committed then or later: 2026-11-23T21:04:05Z, or 2h: so long ago")
 	cmd.Flags().StringVar(&f.until, "until", "", "committed then or before")
 }
 
@@ -113,26 +114,11 @@ func (f *search) parse(now time.Time, out io.Writer) (s byhand.Search, err error
 	if s.Matching, err = regexp.Compile(f.matching); err != nil {
 		return s, fmt.Errorf("--matching %s is no regular expression: %w", f.matching, err)
 	}
-	if s.Since, err = moment("since", f.since, now); err != nil {
+	if s.Since, err = moment.Parse("since", f.since, now); err != nil {
 		return s, err
 	}
-	s.Until, err = moment("until", f.until, now)
+	s.Until, err = moment.Parse("until", f.until, now)
 	return s, err
-}
-
-// moment is a time, or one that is so long ago; zero for "".
-func moment(flag, text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if ago, err := time.ParseDuration(text); err == nil {
-		return now.Add(-ago), nil
-	}
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return at, fmt.Errorf("--%s %s is no time: write how long ago, as 2h, or 2026-11-23T21:04:05Z", flag, text)
-	}
-	return at, nil
 }
 
 func whereFlags(cmd *cobra.Command, w *byhand.Where) {

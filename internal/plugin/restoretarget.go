@@ -7,6 +7,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/moment"
 )
 
 // checkTarget reads where the restore is to end: one of --to, --gtid and --immediate, or
@@ -26,7 +27,7 @@ func (w *restoreWish) checkTarget(now time.Time) (err error) {
 		return errors.New("--exclusive goes with --gtid: it ends before the first transaction of that set; add " +
 			"--gtid, or leave it out")
 	case w.to != "":
-		w.at, err = momentOf(w.to, now)
+		w.at, err = pastOf(w.to, now)
 	case w.gtid != "":
 		err = checkGTIDs(w.gtid)
 	}
@@ -46,22 +47,14 @@ func checkGTIDs(text string) error {
 	return nil
 }
 
-// momentOf reads a time, or a duration that means as long ago.
-func momentOf(text string, now time.Time) (time.Time, error) {
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if ago, is := time.ParseDuration(text); is == nil && ago > 0 {
-		t, err = now.Add(-ago).Truncate(time.Microsecond), nil
-	}
-	switch {
-	case err != nil:
-		return t, fmt.Errorf("--to %s is no moment; write a time with its zone, as 2026-11-23T21:04:05Z or "+
-			"2026-11-23T22:04:05+01:00, "+
-			"or how long ago, as 10m or 2h30m", text)
-	case t.After(now):
-		return t, fmt.Errorf("--to %s is in the future (it is %s now); leave --to out to restore all that was archived",
+// pastOf reads a moment that has passed.
+func pastOf(text string, now time.Time) (time.Time, error) {
+	t, err := moment.Parse("to", text, now)
+	if err == nil && t.After(now) {
+		err = fmt.Errorf("--to %s is in the future (it is %s now); leave --to out to restore all that was archived",
 			text, exact(now))
 	}
-	return t.UTC(), nil
+	return t, err
 }
 
 // exact is a time as spec.bootstrap.recovery.recoveryTarget.targetTime takes it.

@@ -21,7 +21,7 @@ func statementsCommand(k *kube) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.matching, "matching", "",
 		"a regular expression of Go; those that drop, truncate, alter or rename when absent")
-	flags.StringVar(&f.since, "since", "", "committed then or later: 2h ago, or 2026-11-23T21:04:05Z")
+	flags.StringVar(&f.since, "since", "", "committed then or later: 2026-11-23T21:04:05Z, or 2h: so long ago")
 	flags.StringVar(&f.until, "until", "", "committed then or before")
 	flags.BoolVar(&f.archive, "archive", false, "search the archive, which has what instances have purged")
 	flags.StringVar(&f.instance, "instance", "", "instance that searches, by name or number, instead of the primary")
