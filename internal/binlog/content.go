@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 const (
@@ -114,11 +115,20 @@ func statementOf(body []byte, checksum int) string {
 	return string(text)
 }
 
-// shown is a statement for people, on one line.
-func shown(statement string) string {
-	line := strings.Join(strings.Fields(statement), " ")
-	if len(line) > maxStatementShown {
-		line = strings.ToValidUTF8(line[:maxStatementShown], "") + "…"
+// Shown is a text of a log for people, on one line: of so many bytes at most, and without what a terminal
+// would obey.
+func Shown(text string, most int) string {
+	head := text[:min(len(text), 16*most)] // it may be as large as a row
+	line := strings.Join(strings.Fields(head), " ")
+	isCut := len(line) > most || len(head) < len(text)
+	line = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(line[:min(len(line), most)], ""))
+	if isCut {
+		line += "…"
 	}
 	return line
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"cnmsql.co/internal/gtid"
@@ -132,4 +133,19 @@ func FuzzContent(f *testing.F) {
 		c.add(kind, body)
 		c.isMaintenance()
 	})
+}
+
+func TestATextIsShownOnOneLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"drop  table\n\tt":                          "drop table t",
+		"drop table `\x1b[2J\x00t`":                 "drop table `\ufffd[2J\ufffdt`",
+		"drop table täuschung":                      "drop table täuschu…",
+		"drop table numbersü":                       "drop table numbers…",
+		"drop" + strings.Repeat(" ", 400) + "table": "drop…",
+		"\xff\xfedrop":                              "drop",
+	} {
+		if got := Shown(text, 19); got != want {
+			t.Errorf("%q is shown as %q, wanted %q", text, got, want)
+		}
+	}
 }

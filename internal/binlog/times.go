@@ -90,6 +90,6 @@ func (s *Span) judge(wanted gtid.Set, what *content) {
 	case what.isMaintenance():
 		s.Maintenance = s.Maintenance.Union(wanted)
 	case what.statement != "" && len(s.Statements) < maxStatements:
-		s.Statements = append(s.Statements, shown(what.statement))
+		s.Statements = append(s.Statements, Shown(what.statement, maxStatementShown))
 	}
 }

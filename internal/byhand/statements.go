@@ -8,10 +8,8 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"cnmsql.co/internal/archive"
 	"cnmsql.co/internal/backup"
@@ -91,7 +89,8 @@ func (s Search) list(each func(visit func(binlog.Statement) error) error) error 
 			_, _ = fmt.Fprintln(table, "COMMITTED\tGTID\tDATABASE\tSTATEMENT")
 		}
 		_, err := fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", st.Committed.UTC().Format("2006-01-02T15:04:05.000000Z"),
-			cmp.Or(st.ID.String(), "?"), cmp.Or(shown(st.Schema), "-"), shown(st.Text))
+			cmp.Or(st.ID.String(), "?"), cmp.Or(binlog.Shown(st.Schema, mostShown), "-"),
+			binlog.Shown(st.Text, mostShown))
 		return err
 	})
 	if err == nil && found == 0 {
@@ -107,16 +106,3 @@ func (s Search) matches(st binlog.Statement) bool {
 
 // mostShown is how much of a statement is shown, in bytes.
 const mostShown = 160
-
-// shown is a text for a terminal: cut, and without what a terminal would obey.
-func shown(text string) string {
-	if len(text) > mostShown {
-		text = text[:mostShown] + "…"
-	}
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
-}
