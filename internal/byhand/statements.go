@@ -91,6 +91,9 @@ func (s Search) list(each func(visit func(binlog.Statement) error) error) error 
 		_, err := fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", st.Committed.UTC().Format("2006-01-02T15:04:05.000000Z"),
 			cmp.Or(st.ID.String(), "?"), cmp.Or(binlog.Shown(st.Schema, mostShown), "-"),
 			binlog.Shown(st.Text, mostShown))
+		if err == nil && found%aligned == 0 {
+			err = table.Flush()
+		}
 		return err
 	})
 	if err == nil && found == 0 {
@@ -104,5 +107,9 @@ func (s Search) matches(st binlog.Statement) bool {
 	return !isOutside && (s.Matching == nil || s.Matching.MatchString(st.Text))
 }
 
-// mostShown is how much of a statement is shown, in bytes.
-const mostShown = 160
+const (
+	// mostShown is how much of a statement is shown, in bytes.
+	mostShown = 160
+	// aligned is how many lines are aligned with one another: more are not held in memory.
+	aligned = 256
+)
