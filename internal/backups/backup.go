@@ -56,7 +56,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if err := r.tell(ctx, b); err != nil {
 			return ctrl.Result{}, err
 		}
-		return ctrl.Result{}, errors.Join(r.expired(ctx, b), r.merged(ctx, b), r.untold(ctx, b))
+		again, err := r.renewAfter(ctx, b)
+		return ctrl.Result{RequeueAfter: again}, errors.Join(r.expired(ctx, b), r.merged(ctx, b), r.untold(ctx, b), err)
 	case b.Status.Phase == v1alpha1.BackupRunning && b.Status.JobName != "":
 		return r.follow(ctx, b)
 	}

@@ -1,6 +1,7 @@
 package backups
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"cnmsql.co/internal/backupjob"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/resources"
+	"cnmsql.co/internal/store"
 )
 
 // A removal that fails is started again after a quarter of the time since the deletion was
@@ -82,7 +84,8 @@ func (r *remover) follow(ctx context.Context, m *removal) (done bool, again time
 	return false, again, err
 }
 
-// goesOn makes what a Job lacks, if the operator ended before that, and tells why it does not run.
+// goesOn makes what a Job lacks, if the operator ended before that, renews its credentials, and tells why
+// it does not run.
 func (r *remover) goesOn(ctx context.Context, m *removal, job *batchv1.Job) (again time.Duration, err error) {
 	if again, err = r.begin(ctx, m, job); err != nil {
 		return 0, err
@@ -142,7 +145,11 @@ func (r *remover) make(ctx context.Context, m *removal, job *batchv1.Job) (again
 	if !m.IsOf(secret) {
 		return r.fails(ctx, m, "the Secret "+secret.Name+" exists and is not this "+m.kind+"'s; delete it")
 	}
-	return lookAgain, nil
+	// The Job of a Cluster that has another store by now goes on where it is, with what it has.
+	if !bytes.Equal(secret.Data[store.FileConfig], files[store.FileConfig]) {
+		return lookAgain, nil
+	}
+	return lookAgain, renewFiles(ctx, r.client, secret, files)
 }
 
 // account has the ServiceAccount made again if it went before the object does, as with a

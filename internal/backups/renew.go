@@ -6,11 +6,13 @@ import (
 	"maps"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/backupjob"
 	"cnmsql.co/internal/resources"
 	"cnmsql.co/internal/seal"
 )
@@ -19,9 +21,8 @@ import (
 // token may expire while a large backup is taken.
 const renewEvery = time.Minute
 
-// renew brings the store's files of a Job up to date, which its Pod reads again. The key of
-// encryption stays what it was: all of a backup is encrypted to one. What cannot be read of
-// the user's Secrets now, stays, too.
+// renew brings the store's files of a Job up to date, which its Pod reads again. What cannot be read
+// of the user's Secrets now, stays.
 func (r *Reconciler) renew(ctx context.Context, b *v1alpha1.Backup) error {
 	store := resources.RecordOf(b).Store
 	if store == nil {
@@ -34,16 +35,43 @@ func (r *Reconciler) renew(ctx context.Context, b *v1alpha1.Backup) error {
 	if err != nil {
 		return err
 	}
-	delete(now, seal.FileIdentity)
 	var has corev1.Secret
 	key := client.ObjectKey{Namespace: b.Namespace, Name: resources.BackupJobName(b.Name)}
 	if err := r.Live.Get(ctx, key, &has); err != nil || !metav1.IsControlledBy(&has, b) {
 		return client.IgnoreNotFound(err)
 	}
+	return renewFiles(ctx, r.Client, &has, now)
+}
+
+// renewAfter goes on with it once the Backup is complete: its Job then removes what has expired and
+// merges small parts, which takes hours in a large archive. It tells when to do so again; 0 when the
+// Job has ended.
+func (r *Reconciler) renewAfter(ctx context.Context, b *v1alpha1.Backup) (again time.Duration, err error) {
+	if b.Status.Phase != v1alpha1.BackupCompleted || b.Status.JobName == "" {
+		return 0, nil
+	}
+	job := &batchv1.Job{}
+	err = r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Status.JobName}, job)
+	if err != nil || !metav1.IsControlledBy(job, b) || ended(job) != "" {
+		return 0, client.IgnoreNotFound(err)
+	}
+	return renewEvery, r.renew(ctx, b)
+}
+
+// renewFiles writes into the Secret of a Job the store's files as they are now, if they are others. The
+// task stays, and so does the key of encryption: all of a backup is encrypted to one.
+func renewFiles(ctx context.Context, to client.Writer, has *corev1.Secret, now map[string][]byte) error {
 	before := has.DeepCopy()
-	maps.Copy(has.Data, now)
+	if has.Data == nil {
+		has.Data = map[string][]byte{} // somebody emptied it
+	}
+	for file, data := range now {
+		if file != seal.FileIdentity && file != backupjob.FileTask {
+			has.Data[file] = data
+		}
+	}
 	if maps.EqualFunc(has.Data, before.Data, bytes.Equal) {
 		return nil
 	}
-	return r.Client.Patch(ctx, &has, ifStill(before))
+	return client.IgnoreNotFound(to.Patch(ctx, has, ifStill(before)))
 }
