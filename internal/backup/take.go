@@ -165,6 +165,18 @@ type askError struct{ error }
 
 func (e *askError) Unwrap() error { return e.error }
 
+// unsureError is why it is not known whether the manifest was written.
+type unsureError struct{ error }
+
+func (e *unsureError) Unwrap() error { return e.error }
+
+// IsUnsure reports whether there may be a backup of this name although Take failed: the manifest may
+// have been written, or somebody else has written one. Read tells.
+func IsUnsure(err error) bool {
+	var unsure *unsureError
+	return errors.As(err, &unsure) || errors.Is(err, BackupExists)
+}
+
 // taking is one Take.
 type taking struct {
 	from    source
@@ -226,6 +238,9 @@ func (t *taking) attempt(ctx context.Context) (*Manifest, error) {
 	if err != nil {
 		if !tried {
 			u.sweep(ctx)
+		}
+		if tried {
+			err = &unsureError{err}
 		}
 		return nil, &storeError{err}
 	}

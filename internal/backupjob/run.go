@@ -3,6 +3,7 @@ package backupjob
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -38,7 +39,7 @@ type Options struct {
 }
 
 // Run has the backup taken and writes what came of it into the Backup's status. It returns
-// an error only if that could not be done: the Pod is then recreated, and begins again.
+// an error only if that could not be done, or is not known: the Pod is then recreated, and begins again.
 func Run(ctx context.Context, o Options) error {
 	t, err := readTask(o.StoreDir)
 	if err != nil {
@@ -56,6 +57,10 @@ func Run(ctx context.Context, o Options) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("the Pod was stopped before the backup ended: %w", context.Cause(ctx))
 	}
+	if open := (*openError)(nil); errors.As(err, &open) {
+		tell.open(ctx, open)
+		return err
+	}
 	if err != nil {
 		o.Log.Error("there is no backup", "error", err)
 		return tell.failed(ctx, err)
@@ -70,28 +75,55 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
+// openError is why it is not known whether the backup is whole in the store: it is told neither complete
+// nor failed, and the next Pod looks again.
+type openError struct{ error }
+
+func (e *openError) Error() string {
+	return "it is not known whether the backup is whole in the store: " + e.error.Error()
+}
+func (e *openError) Unwrap() error { return e.error }
+
 func take(ctx context.Context, o Options, t Task, tell *teller) (store.Store, *backup.Manifest, error) {
-	s, err := store.Open(o.StoreDir)
-	if err != nil {
-		return nil, nil, err
+	s, m, err := look(ctx, o, t)
+	if known := (*backup.Reason)(nil); err != nil && tell.hasBegun() && !errors.As(err, &known) {
+		err = &openError{err}
 	}
-	s = store.Limited(s, t.MaxBytesPerSecond)
-	key, err := seal.Read(o.StoreDir)
-	if err != nil {
-		return nil, nil, err
+	if err == nil && m == nil {
+		m, err = takeInto(ctx, s, o, t, tell)
 	}
-	m, err := takeInto(ctx, s, key, o, t, tell)
 	if err == nil {
 		o.sweep(ctx, s, m)
 	}
 	return s, m, err
 }
 
-func takeInto(ctx context.Context, s store.Store, key seal.Key, o Options, t Task,
-	tell *teller) (*backup.Manifest, error) {
-	// A Pod before this one may have ended between the manifest and its last word.
-	if m, err := backup.Read(ctx, s, t.Cluster, t.ID); err == nil && m.Cluster.UID == t.ClusterUID {
-		return m, nil
+// look opens the store, and returns the backup if it is there: a Pod before this one may have ended between
+// the manifest and its last word.
+func look(ctx context.Context, o Options, t Task) (store.Store, *backup.Manifest, error) {
+	s, err := store.Open(o.StoreDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	s = store.Limited(s, t.MaxBytesPerSecond)
+	m, err := whole(ctx, s, t)
+	return s, m, err
+}
+
+// whole returns the backup if it is whole in the store, and nil if it is not there. That of another Cluster is
+// not there: who takes one refuses the place.
+func whole(ctx context.Context, s store.Store, t Task) (*backup.Manifest, error) {
+	m, err := backup.Read(ctx, s, t.Cluster, t.ID)
+	if errors.Is(err, backup.BackupUnknown) || err == nil && m.Cluster.UID != t.ClusterUID {
+		return nil, nil
+	}
+	return m, err
+}
+
+func takeInto(ctx context.Context, s store.Store, o Options, t Task, tell *teller) (*backup.Manifest, error) {
+	key, err := seal.Read(o.StoreDir)
+	if err != nil {
+		return nil, err
 	}
 	donor, err := donorOf(o, t, t.Host)
 	if err != nil {
@@ -105,13 +137,30 @@ func takeInto(ctx context.Context, s store.Store, key seal.Key, o Options, t Tas
 	}); err != nil {
 		return nil, err
 	}
-	return backup.Take(ctx, donor, s, backup.Options{
+	if err := tell.begins(ctx); err != nil {
+		return nil, &openError{err}
+	}
+	m, err := backup.Take(ctx, donor, s, backup.Options{
 		Identity: backup.Identity{Cluster: t.Cluster, Namespace: t.Namespace, UID: t.ClusterUID,
 			CreatedAt: t.ClusterCreated},
 		ID: t.ID, Instance: t.Instance, Epoch: t.Epoch, Key: key, Uncompressed: t.Uncompressed,
 		Executed: executedAt(donor),
 		Progress: tell.progress,
 	})
+	return settle(ctx, s, t, m, err)
+}
+
+// settle looks what there is where taking a backup failed and may have made one, or where another Pod of
+// the Job, of which nobody heard any more, has written it.
+func settle(ctx context.Context, s store.Store, t Task, m *backup.Manifest, err error) (*backup.Manifest, error) {
+	if !backup.IsUnsure(err) {
+		return m, err
+	}
+	is, unread := whole(ctx, s, t)
+	if known := (*backup.Reason)(nil); is != nil || errors.As(unread, &known) {
+		return is, unread
+	}
+	return nil, &openError{err}
 }
 
 func (o Options) catchUp(ctx context.Context, t Task, donor clone.Donor) error {

@@ -2,6 +2,7 @@ package backupjob
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -77,8 +78,9 @@ func TestAKeyThatIsNoneIsTold(t *testing.T) {
 	}
 }
 
-func TestAPodThatComesAfterTheManifestSaysSo(t *testing.T) {
-	o := world(t, v1alpha1.BackupRunning, "backup-uid")
+// aWhole is a backup that is whole in the store of a world.
+func aWhole(t *testing.T, o Options) *backup.Manifest {
+	t.Helper()
 	s, err := store.Open(o.StoreDir)
 	must(t, err)
 	began := time.Date(2026, 11, 23, 21, 0, 0, 0, time.UTC)
@@ -92,6 +94,12 @@ func TestAPodThatComesAfterTheManifestSaysSo(t *testing.T) {
 	text, err := m.Encode()
 	must(t, err)
 	must(t, s.Create(t.Context(), "db/base/"+id+"/manifest.json", text))
+	return m
+}
+
+func TestAPodThatComesAfterTheManifestSaysSo(t *testing.T) {
+	o := world(t, v1alpha1.BackupRunning, "backup-uid")
+	m := aWhole(t, o)
 	must(t, Run(t.Context(), o))
 	got := status(t, o)
 	if got.InstanceName != "" || got.BackupID != "" {
@@ -102,6 +110,77 @@ func TestAPodThatComesAfterTheManifestSaysSo(t *testing.T) {
 		got.Progress.Percent != "100%" || got.Progress.BytesPerSecond != 100 ||
 		got.StoppedAt.Sub(got.StartedAt.Time) != 10*time.Second || !strings.HasSuffix(got.BeginGTID, ":1-5") {
 		t.Errorf("%+v %+v", got, got.Progress)
+	}
+}
+
+func TestABackupThatMayBeWholeHasNotFailed(t *testing.T) {
+	o := world(t, v1alpha1.BackupRunning, "backup-uid")
+	aWhole(t, o)
+	config := filepath.Join(o.StoreDir, store.FileConfig)
+	right, err := os.ReadFile(config)
+	must(t, err)
+	must(t, os.WriteFile(config, []byte("{"), 0o600))
+	if err := Run(t.Context(), o); !errors.Is(err, store.Misconfigured) {
+		t.Errorf("%v", err)
+	}
+	if s := status(t, o); s.Phase != v1alpha1.BackupRunning || s.Progress == nil ||
+		!strings.Contains(s.Error, "not known whether the backup is whole") {
+		t.Errorf("%+v", s)
+	}
+	must(t, os.WriteFile(config, right, 0o600))
+	must(t, Run(t.Context(), o))
+	if s := status(t, o); s.Phase != v1alpha1.BackupCompleted || s.Error != "" {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestAStoreThatNoPodHasWrittenToIsToldAtOnce(t *testing.T) {
+	o := world(t, v1alpha1.BackupRunning, "backup-uid")
+	b := &v1alpha1.Backup{}
+	must(t, o.Kubernetes.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b"}, b))
+	b.Status.Progress = nil
+	must(t, o.Kubernetes.Status().Update(t.Context(), b))
+	must(t, os.WriteFile(filepath.Join(o.StoreDir, store.FileConfig), []byte("{"), 0o600))
+	must(t, Run(t.Context(), o))
+	if s := status(t, o); s.Phase != v1alpha1.BackupFailed || !strings.Contains(s.Error, store.Misconfigured.Name) {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestAManifestThatCouldNotBeWrittenIsLookedFor(t *testing.T) {
+	o := world(t, v1alpha1.BackupRunning, "backup-uid")
+	s, err := store.Open(o.StoreDir)
+	must(t, err)
+	task, err := readTask(o.StoreDir)
+	must(t, err)
+	var open *openError
+	if _, err := settle(t.Context(), s, task, nil, backup.BackupExists); !errors.As(err, &open) {
+		t.Errorf("it is not there: %v", err)
+	}
+	if _, err := settle(t.Context(), s, task, nil, store.Full); errors.As(err, &open) || !errors.Is(err, store.Full) {
+		t.Errorf("no manifest was tried: %v", err)
+	}
+	m := aWhole(t, o)
+	is, err := settle(t.Context(), s, task, nil, backup.BackupExists)
+	if err != nil || is.RawSize != m.RawSize {
+		t.Errorf("it is there: %v, %v", is, err)
+	}
+	must(t, s.Put(t.Context(), "db/base/"+id+"/manifest.json", []byte("{}")))
+	_, err = settle(t.Context(), s, task, nil, backup.BackupExists)
+	if errors.As(err, &open) || err == nil {
+		t.Errorf("it is no manifest: %v", err)
+	}
+}
+
+func TestItIsWrittenDownThatTheStoreIsWrittenToBeforeItIs(t *testing.T) {
+	o := world(t, v1alpha1.BackupRunning, "backup-uid")
+	tell := &teller{o: o, backup: &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "ns"}}}
+	if tell.hasBegun() {
+		t.Error("it has begun before")
+	}
+	must(t, tell.begins(t.Context()))
+	if s := status(t, o); s.Progress == nil || s.Progress.Bytes != 0 {
+		t.Errorf("%+v", s.Progress)
 	}
 }
 

@@ -44,6 +44,24 @@ func (t *teller) isOver() bool {
 	return t.backup.Status.Phase == v1alpha1.BackupCompleted || t.backup.Status.Phase == v1alpha1.BackupFailed
 }
 
+// hasBegun reports whether a Pod before this one may have written to the store.
+func (t *teller) hasBegun() bool { return t.backup.Status.Progress != nil }
+
+// begins writes down that the store is written to from now on, before it is: hasBegun of the next Pod.
+func (t *teller) begins(ctx context.Context) error {
+	return t.end(ctx, func(s *v1alpha1.BackupStatus) {
+		s.Error, s.Progress = "", &v1alpha1.BackupProgress{Percent: "0%"}
+	})
+}
+
+// open tells why it is not known what came of the backup. If the Job ends so, the operator tells it.
+func (t *teller) open(ctx context.Context, why *openError) {
+	t.o.Log.Error("the Pod ends, and the next one looks again", "error", why)
+	if err := t.end(ctx, func(s *v1alpha1.BackupStatus) { s.Error = why.Error() }); err != nil {
+		t.o.Log.Warn("this cannot be told", "error", err)
+	}
+}
+
 // progress tells how far it is, at a pace that the API server does not notice. What cannot
 // be told is told the next time.
 func (t *teller) progress(p backup.Progress) {

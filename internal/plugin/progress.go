@@ -80,7 +80,7 @@ func bar(percent int) string {
 // backupProgress is how far a running Backup is, and by which percent it is told.
 func backupProgress(b *v1alpha1.Backup, now time.Time) (text, percent string) {
 	p := b.Status.Progress
-	if p == nil || b.Status.Phase != v1alpha1.BackupRunning {
+	if p == nil || p.TotalBytes == 0 || b.Status.Phase != v1alpha1.BackupRunning {
 		return "", ""
 	}
 	n, _ := strconv.Atoi(strings.TrimSuffix(p.Percent, "%"))

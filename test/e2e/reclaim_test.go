@@ -25,7 +25,9 @@ func (b *backedUp) archiveGoes() {
 		return slices.Contains(c.Finalizers, v1alpha1.FinalizerStoredArchive)
 	})
 	b.backUp("unfinished", "")
-	b.awaits("unfinished", time.Minute, func(s *v1alpha1.BackupStatus) bool { return s.Progress != nil })
+	b.awaits("unfinished", time.Minute, func(s *v1alpha1.BackupStatus) bool {
+		return s.Progress != nil && s.Progress.TotalBytes > 0
+	})
 	begun := time.Now()
 	b.kubectl("-n", b.key.Namespace, "delete", "cluster", b.key.Name, "--timeout=2m")
 	b.t.Logf("the Cluster and its archive were gone after %s", time.Since(begun))
