@@ -96,7 +96,8 @@ func (r *Reconciler) prepareAgain(ctx context.Context, b *v1alpha1.Backup, c *v1
 }
 
 // complete reads the files of the store, and makes the certificate. A Secret that is missing is a
-// refusal, and so is an authority that is of no use: it is found before others wait for this Backup.
+// refusal, and so is an authority that is of no use: it is found before others wait for this Backup. What the
+// API server could not tell is neither, and asked again.
 func (r *Reconciler) complete(ctx context.Context, t *taking) (*taking, *refusal, error) {
 	files, err := resources.StoreFiles(t.store, SecretReader(ctx, r.Live, t.cluster.Namespace))
 	if missing := AsMissing(err); missing != nil {
@@ -109,11 +110,12 @@ func (r *Reconciler) complete(ctx context.Context, t *taking) (*taking, *refusal
 		return nil, wait(core.KeyInvalid, "%s", err.Error()), nil
 	}
 	t.files = files
-	if t.leaf, err = r.leaf(ctx, t.cluster); err != nil {
+	t.leaf, err = r.leaf(ctx, t.cluster)
+	if broken := AsBroken(err); broken != nil {
 		return nil, wait(core.ProblemAuthorityBroken, "the Job is given no certificate: %s. Restore the Secret %s",
-			err, resources.Names(t.cluster.Name).CASecret()), nil
+			broken, resources.Names(t.cluster.Name).CASecret()), nil
 	}
-	return t, nil, nil
+	return t, nil, err
 }
 
 // idOf is the backup's name in the store: it sorts by time, and no other Backup has it.
@@ -204,7 +206,11 @@ func (r *Reconciler) leaf(ctx context.Context, c *v1alpha1.Cluster) (pki.Bundle,
 	if err != nil {
 		return pki.Bundle{}, err
 	}
-	return ca.Issue(pki.BackupLeaf(), r.Now())
+	leaf, err := ca.Issue(pki.BackupLeaf(), r.Now())
+	if err != nil {
+		return leaf, &AuthorityError{err}
+	}
+	return leaf, nil
 }
 
 // create makes an object, unless it is there and this Backup's. One that the API server does not

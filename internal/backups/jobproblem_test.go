@@ -1,6 +1,8 @@
 package backups
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/pki"
 	"cnmsql.co/internal/resources"
+	"cnmsql.co/internal/testapi"
 )
 
 // podOf is a Pod of a Job that does not run.
@@ -157,4 +160,31 @@ func TestARemovalThatDoesNotRunSaysWhy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// withoutOne is an API server that does not answer for one object.
+type withoutOne struct {
+	client.Reader
+	name string
+}
+
+func (w *withoutOne) Get(ctx context.Context, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
+	if key.Name == w.name {
+		return testapi.ErrDown
+	}
+	return w.Reader.Get(ctx, key, into, o...)
+}
+
+// TestAnAuthorityThatCannotBeReadIsNotBroken also an hour after the Backup was made, when it would have failed.
+func TestAnAuthorityThatCannotBeReadIsNotBroken(t *testing.T) {
+	w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, authority(t))
+	w.Clock = w.Clock.Add(waitLimit + time.Second)
+	w.r.Live = &withoutOne{w, "db-ca"}
+	_, err := w.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "b"}})
+	if !errors.Is(err, testapi.ErrDown) {
+		t.Errorf("%v", err)
+	}
+	w.is(w.backup("b"), "", "")
+	w.r.Live = w
+	w.is(w.looks("b"), v1alpha1.BackupRunning, "")
 }

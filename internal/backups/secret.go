@@ -69,17 +69,41 @@ func SecretReader(ctx context.Context, live client.Reader,
 	}
 }
 
+// AuthorityError is the error when a Cluster's certificate authority is missing, or of no use, until somebody
+// mends its Secret. One that could not be read is none.
+type AuthorityError struct{ what error }
+
+func (e *AuthorityError) Error() string { return e.what.Error() }
+func (e *AuthorityError) Unwrap() error { return e.what }
+
+// AsBroken is the AuthorityError in err; nil if there is none.
+func AsBroken(err error) *AuthorityError {
+	var broken *AuthorityError
+	if errors.As(err, &broken) {
+		return broken
+	}
+	return nil
+}
+
 // Authority is a Cluster's certificate authority, which the operator made. One of whose Secret ca.crt alone
-// is damaged will do: who is let in by it is nobody whom others go by.
+// is damaged will do: who is let in by it is nobody whom others go by. An error is an AuthorityError, or the
+// API server's.
 func Authority(ctx context.Context, from client.Reader, c *v1alpha1.Cluster) (*pki.CA, error) {
 	name := resources.Names(c.Name).CASecret()
 	var s corev1.Secret
-	if err := from.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &s); err != nil {
-		return nil, fmt.Errorf("read the certificate authority of %s: %w", c.Name, err)
+	err := from.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &s)
+	if err != nil {
+		err = fmt.Errorf("read the certificate authority of %s: %w", c.Name, err)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, &AuthorityError{err}
+	case err != nil:
+		return nil, err
 	}
 	ca, err := pki.ParseCA(resources.BundleOf(s.Data))
 	if damaged := (*pki.TrustError)(nil); err != nil && !errors.As(err, &damaged) {
-		return nil, fmt.Errorf("the Secret %s is damaged: %w", name, err)
+		return nil, &AuthorityError{fmt.Errorf("the Secret %s is damaged: %w", name, err)}
 	}
 	return ca, nil
 }
