@@ -72,10 +72,10 @@ func take(ctx context.Context, from source, s store.Store, o Options) (*Manifest
 		return nil, err
 	}
 	t := &taking{from: from, s: s, o: o, buffers: newBuffers(o.Parallel+1, o.PartSize+slack)}
-	attempt, waited := 1, waiting{}
+	attempt := 1
 	for {
 		m, err := t.attempt(ctx)
-		pause, busy := time.Duration(attempt)*donorNotices, waited.goesOn(ctx, err)
+		pause, busy := time.Duration(attempt)*donorNotices, t.waited.goesOn(ctx, err)
 		switch {
 		case busy:
 			pause = donorNotices
@@ -183,6 +183,7 @@ type taking struct {
 	s       store.Store
 	o       Options
 	buffers *buffers
+	waited  waiting
 }
 
 // Bounds of asking the donor. One that hangs lets the kernel of its node take the connection, and
@@ -289,8 +290,10 @@ type watcher struct {
 	passed bool
 }
 
-// Take implements clone.Consumer.
+// Take implements clone.Consumer. The donor has taken the attempt: for what comes after that, it is waited
+// for anew.
 func (w *watcher) Take(ctx context.Context, r clone.Record) error {
+	w.t.waited = waiting{}
 	if w.passed && w.m.Point.IsZero() {
 		var err error
 		if w.m.EndGTID, err = w.t.ask(ctx); err != nil {

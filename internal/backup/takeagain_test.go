@@ -85,3 +85,24 @@ func TestADonorThatServesAnotherIsWaitedFor(t *testing.T) {
 		}
 	}
 }
+
+// TestADonorThatHasServedIsWaitedForAnew has one busy at first, and away in the middle of what it then served.
+func TestADonorThatHasServedIsWaitedForAnew(t *testing.T) {
+	away := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+	synctest.Test(t, func(t *testing.T) {
+		s, began, served := newMemory(), time.Now(), false
+		m, err := take(t.Context(), from(scene(4), func(_, n int) error {
+			switch {
+			case n == 1 && time.Since(began) < DonorFrees-time.Minute:
+				return clone.CloneRunning
+			case n == 12 && !served:
+				served = true
+				time.Sleep(DonorFrees)
+				return away
+			}
+			return nil
+		}), s, options())
+		must(t, err)
+		restorable(t, s, m)
+	})
+}
