@@ -132,26 +132,31 @@ func Running(ctx context.Context, live client.Reader, namespace, cluster string,
 	}
 	for i := range all.Items {
 		b := &all.Items[i]
-		isMeant := but == "" || b.UID != but
-		if !isMeant || b.Spec.Cluster.Name != cluster || b.Status.Phase != v1alpha1.BackupRunning {
+		if but != "" && b.UID == but || b.Spec.Cluster.Name != cluster {
 			continue
 		}
-		if b.DeletionTimestamp == nil {
-			return b.Name, nil
-		}
-		if time.Since(b.DeletionTimestamp.Time) > backup.DonorFrees {
-			continue // its Pod may stay for as long as a lost node does, and keeps no donor busy any more
-		}
-		job := &batchv1.Job{}
-		err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: resources.BackupJobName(b.Name)}, job)
-		switch {
-		case client.IgnoreNotFound(err) != nil:
+		switch reads, err := Reads(ctx, live, b); {
+		case err != nil:
 			return "", err
-		case err == nil && metav1.IsControlledBy(job, b) && ended(job) == "":
+		case reads:
 			return b.Name, nil
 		}
 	}
 	return "", nil
+}
+
+// Reads reports whether a Backup may read what its instance has: the instance serves nobody else meanwhile. One
+// that is being deleted does so as long as its Job is there.
+func Reads(ctx context.Context, from client.Reader, b *v1alpha1.Backup) (bool, error) {
+	if b.Status.Phase != v1alpha1.BackupRunning || b.DeletionTimestamp == nil {
+		return b.Status.Phase == v1alpha1.BackupRunning, nil
+	}
+	if time.Since(b.DeletionTimestamp.Time) > backup.DonorFrees {
+		return false, nil // its Pod may stay for as long as a lost node does, and keeps no donor busy any more
+	}
+	job := &batchv1.Job{}
+	err := from.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: resources.BackupJobName(b.Name)}, job)
+	return err == nil && metav1.IsControlledBy(job, b) && ended(job) == "", client.IgnoreNotFound(err)
 }
 
 // makeJob makes the Job and what it needs. Whatever keeps it from being made is a refusal: others wait

@@ -13,6 +13,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/apiconn"
+	"cnmsql.co/internal/backups"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/resources"
@@ -85,7 +86,14 @@ func (ob *observer) backups(ctx context.Context, c *v1alpha1.Cluster, o *core.Ob
 	}
 	for i := range all.Items {
 		b := &all.Items[i]
-		if b.Spec.Cluster.Name != c.Name || b.Status.Phase != v1alpha1.BackupRunning || b.DeletionTimestamp != nil {
+		if b.Spec.Cluster.Name != c.Name {
+			continue
+		}
+		reads, err := backups.Reads(ctx, ob.client, b)
+		if err != nil {
+			return err
+		}
+		if !reads {
 			continue
 		}
 		if n := slices.IndexFunc(o.Instances, func(in core.Instance) bool {
