@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,7 +30,13 @@ type GapReconciler struct {
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Now      func() time.Time
+
+	// refused has why the Backup of a Cluster was refused, by its name, so that it is told once.
+	refused sync.Map
 }
+
+// refusedPause is after what time a Backup that was refused is tried again.
+const refusedPause = time.Minute
 
 // SetupWithManager wakes the GapReconciler for a Cluster and for its Backups.
 func (r *GapReconciler) SetupWithManager(mgr ctrl.Manager) error {
@@ -52,10 +59,12 @@ func clusterOf(_ context.Context, obj client.Object) []reconcile.Request {
 func (r *GapReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	c := &v1alpha1.Cluster{}
 	if err := r.Client.Get(ctx, req.NamespacedName, c); err != nil || c.DeletionTimestamp != nil {
+		r.refused.Delete(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	gap := c.Status.ContinuousArchiving
 	if gap == nil || gap.MissingSince == nil || !c.Spec.Backup.Archives() {
+		r.refused.Delete(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	// The API server is asked only if the cache has a Backup made: a gap is told for long.
@@ -68,24 +77,41 @@ func (r *GapReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 			return ctrl.Result{RequeueAfter: wake}, nil
 		}
 	}
-	return ctrl.Result{}, r.make(ctx, c)
+	again, err := r.make(ctx, c)
+	return ctrl.Result{RequeueAfter: again}, err
 }
 
-// make makes a Backup. Its name has the moment: who makes it twice in a second makes it once.
-func (r *GapReconciler) make(ctx context.Context, c *v1alpha1.Cluster) error {
+// make makes a Backup. Its name has the moment: who makes it twice in a second makes it once. One that is
+// refused is to be tried again after some time.
+func (r *GapReconciler) make(ctx context.Context, c *v1alpha1.Cluster) (again time.Duration, err error) {
 	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: gapBackupName(c.Name, r.Now())}}
 	b.Spec.Cluster.Name = c.Name
-	err := r.Client.Create(ctx, b)
-	if apierrors.IsAlreadyExists(err) {
-		return nil // it wakes this again if it does not help
+	err = r.Client.Create(ctx, b)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return 0, nil // it wakes this again if it does not help
+	case isRefused(err):
+		r.tellRefused(c, strings.ReplaceAll(err.Error(), b.Name, c.Name+"-gap-TIME"))
+		return refusedPause, nil
+	case err != nil:
+		return 0, fmt.Errorf("making a Backup after a gap in the archive of %s: %w", c.Name, err)
 	}
-	if err != nil {
-		return fmt.Errorf("making a Backup after a gap in the archive of %s: %w", c.Name, err)
-	}
+	r.refused.Delete(client.ObjectKeyFromObject(c))
 	tell.Event(r.Recorder, c, core.Event{Reason: core.ReasonGapBackup, Message: fmt.Sprintf(
 		"%s: the Backup %s is made, from which one can restore what was written since",
 		whatLacks(c.Status.ContinuousArchiving), b.Name)})
-	return nil
+	return 0, nil
+}
+
+// tellRefused tells once why there is no Backup.
+func (r *GapReconciler) tellRefused(c *v1alpha1.Cluster, why string) {
+	if before, _ := r.refused.Swap(client.ObjectKeyFromObject(c), why); before == why {
+		return
+	}
+	tell.Event(r.Recorder, c, core.Event{Warning: true, Reason: core.ReasonGapBackupRefused, Message: fmt.Sprintf(
+		"%s, and nobody can restore what was written since: the API server refuses the Backup that would help: %s. "+
+			"See the quotas and the admission policies of the namespace, or create a Backup yourself; it is tried "+
+			"again each minute", whatLacks(c.Status.ContinuousArchiving), why)})
 }
 
 func whatLacks(is *v1alpha1.ContinuousArchivingStatus) string {

@@ -1,11 +1,14 @@
 package backups
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -60,6 +63,35 @@ func TestAGapInTheArchiveHasABackupMade(t *testing.T) {
 	w.Clock = w.Clock.Add(9 * time.Minute)
 	if _, made := looks(); len(made) != 2 {
 		t.Errorf("after the pause there are %v", made)
+	}
+}
+
+func TestABackupAfterAGapThatIsRefusedIsToldOnce(t *testing.T) {
+	c := aCluster()
+	c.Spec.Backup.ContinuousArchiving = &v1alpha1.ContinuousArchivingSpec{Enabled: true}
+	found := metav1.NewTime(backupDay)
+	c.Status.ContinuousArchiving = &v1alpha1.ContinuousArchivingStatus{Enabled: true, Missing: "a:1-5",
+		MissingSince: &found}
+	w := newBackupWorld(t, c)
+	r := &GapReconciler{Client: w, Live: w, Recorder: w.Recorder(), Now: w.Now}
+	for range 3 {
+		w.Refuse = apierrors.NewForbidden(schema.GroupResource{Resource: "backups"}, gapBackupName("db", w.Clock),
+			errors.New("exceeded quota"))
+		if again := w.reconcile(r, "db"); again != time.Minute {
+			t.Errorf("again after %s", again)
+		}
+		w.Clock = w.Clock.Add(time.Minute)
+	}
+	if told := w.Events(); len(told) != 1 || !strings.Contains(told[0], "Warning BackupAfterGapRefused") ||
+		!strings.Contains(told[0], "exceeded quota") {
+		t.Errorf("told %q", told)
+	}
+	w.Refuse = nil
+	if again := w.reconcile(r, "db"); again != 0 {
+		t.Errorf("once it can be made, again after %s", again)
+	}
+	if told := w.Events(); len(told) != 1 || !strings.Contains(told[0], "Normal BackupAfterGap ") {
+		t.Errorf("told %q", told)
 	}
 }
 

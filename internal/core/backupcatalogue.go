@@ -37,6 +37,8 @@ var backups = []row[Reason]{
 	{ReasonArchiveMoved, "another object store is archived to, and no backup was taken there since",
 		"archiving.md#another-store"},
 	{ReasonGapBackup, "a Backup is made because of a gap in the archive, or because it has moved", "archiving.md"},
+	{ReasonGapBackupRefused, "event: that Backup cannot be made, because the API server refuses it; the message says why",
+		"archiving.md#what-it-says"},
 	{ReasonBackupPassedOver,
 		"a restore takes an older backup, because a newer one cannot be used; the message says which and why",
 		"restore.md#a-backup-that-was-passed-over"},

@@ -29,8 +29,9 @@ const (
 	ReasonArchiveGap      Reason = "ArchiveGap"
 	// ReasonArchiveMoved says that another store is archived to, and there is no backup in it yet.
 	ReasonArchiveMoved Reason = "ArchiveMoved"
-	// ReasonGapBackup is an event only.
-	ReasonGapBackup Reason = "BackupAfterGap"
+	// ReasonGapBackup and ReasonGapBackupRefused are events only.
+	ReasonGapBackup        Reason = "BackupAfterGap"
+	ReasonGapBackupRefused Reason = "BackupAfterGapRefused"
 )
 
 // Reasons of the condition NewestBackupRestored; the first is an event, too.
