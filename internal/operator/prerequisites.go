@@ -18,6 +18,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/pki"
 	"cnmsql.co/internal/resources"
 )
@@ -242,20 +243,27 @@ func usableAuthority(c *v1alpha1.Cluster, b pki.Bundle) (*pki.CA, error) {
 	return ca, nil
 }
 
-// anotherAuthority is how to get one, which takes a moment in which the cluster cannot be led.
-const anotherAuthority = ", or delete it to have a new authority and new certificates made (instances are then " +
-	"unreachable for the operator until they have theirs)"
+// anotherAuthority is how to get one, which takes a moment in which the cluster cannot be led. The members of a
+// group trust what they joined with, until they join again.
+func anotherAuthority(c *v1alpha1.Cluster) string {
+	if declared.Topology(&c.Spec).RunsGroup() {
+		return ", or have another one made as docs/security.md says under \"Another authority for a group\"; do not " +
+			"just delete it: no member that stops after that is admitted to the group again"
+	}
+	return ", or delete it to have a new authority and new certificates made (instances are then unreachable for the " +
+		"operator until they have theirs)"
+}
 
 func brokenAuthority(c *v1alpha1.Cluster, how string) error {
 	return &userError{core.Problem{Reason: core.ProblemAuthorityBroken,
-		Message: "the Secret " + resources.Names(c.Name).CASecret() + " " + how + anotherAuthority}}
+		Message: "the Secret " + resources.Names(c.Name).CASecret() + " " + how + anotherAuthority(c)}}
 }
 
 func authorityEnds(c *v1alpha1.Cluster, ca *pki.CA) core.Problem {
 	return core.Problem{Reason: core.ProblemAuthorityEnds, Message: "the certificate authority in the Secret " +
 		resources.Names(c.Name).CASecret() + " ends at " + ca.Ends().UTC().Format(time.RFC3339) +
 		", and then no instance reaches another: before that, at a quiet time, put a longer one there" +
-		anotherAuthority}
+		anotherAuthority(c)}
 }
 
 // accounts are the Secrets of the accounts. asides are why a Secret of the user's is not followed

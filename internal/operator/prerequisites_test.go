@@ -205,6 +205,24 @@ func TestAnAuthorityThatEndsIsTold(t *testing.T) {
 	}
 }
 
+// TestNobodyIsToldToDeleteTheAuthorityOfAGroup, whose members admit nobody that trusts another.
+func TestNobodyIsToldToDeleteTheAuthorityOfAGroup(t *testing.T) {
+	bundle, err := pki.NewCA("c", time.Now())
+	must(t, err)
+	ca, err := pki.ParseCA(bundle)
+	must(t, err)
+	for mode, deletes := range map[string]bool{v1alpha1.ReplicationAsync: true, v1alpha1.ReplicationGroup: false} {
+		c := aCluster()
+		c.Spec.Replication.Mode = mode
+		for _, text := range []string{authorityEnds(c, ca).Message, brokenAuthority(c, "is damaged").Error()} {
+			if strings.Contains(text, "or delete it") != deletes ||
+				strings.Contains(text, "Another authority for a group") == deletes {
+				t.Errorf("%s: %s", mode, text)
+			}
+		}
+	}
+}
+
 // TestACertificateIsGoodForTheNamesOfTheUser, also one that was issued before they were wished for.
 func TestACertificateIsGoodForTheNamesOfTheUser(t *testing.T) {
 	a, c := newAPI(t), aCluster()
