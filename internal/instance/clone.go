@@ -26,6 +26,8 @@ type cloneState struct {
 	copied context.CancelFunc
 	// verified is the process whose clone was looked at.
 	verified *process
+	// counted: the last attempt has failed, and is among the failures. mysqld tells of it again.
+	counted bool
 }
 
 // cloner copies another instance's data over scratch data, and finds what came of that. It keeps what was
@@ -104,12 +106,14 @@ func (k *cloner) cloneFrom(donor string) error {
 	if err != nil {
 		return err
 	}
-	k.change(func(s *cloneState) { s.progress = &core.Clone{Donor: donor, Error: s.lastError()} })
+	k.change(func(s *cloneState) {
+		s.progress, s.counted = &core.Clone{Donor: donor, Error: s.lastError()}, false
+	})
 	return k.activities.begin(agent.Cloning, func(ctx context.Context) error {
 		progress, stop := context.WithCancel(ctx)
-		defer stop()
 		go k.watchClone(progress)
 		err := k.runClone(ctx, donor, account)
+		stop() // how far it was must not replace what came of it
 		k.change(func(s *cloneState) {
 			s.donor = "" // the next attempt is the operator's to order
 			if err != nil {
@@ -143,6 +147,15 @@ func (s *cloneState) failed(now time.Time) {
 		s.again = now.Add(min(time.Second<<min(s.failures, 10), clonePauseMost))
 	}
 	s.failures++
+	s.counted = true
+}
+
+// foundFailed notes what mysqld says of a clone that failed, where it is not known yet.
+func (s *cloneState) foundFailed(why string, now time.Time) {
+	if !s.counted {
+		s.progress = &core.Clone{Error: why}
+		s.failed(now)
+	}
 }
 
 func (k *cloner) runClone(ctx context.Context, donor string, a mysql.Account) error {
@@ -175,6 +188,7 @@ func (k *cloner) runClone(ctx context.Context, donor string, a mysql.Account) er
 	}
 }
 
+// watchClone notes how far a clone is, until its context ends.
 func (k *cloner) watchClone(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -189,9 +203,17 @@ func (k *cloner) watchClone(ctx context.Context) {
 			continue
 		}
 		c := *old
-		if k.metrics().CloneProgress(ctx, &c) == nil && ctx.Err() == nil {
-			k.change(func(s *cloneState) { s.progress = &c })
+		if err := k.metrics().CloneProgress(ctx, &c); err != nil {
+			continue
 		}
+		k.change(func(s *cloneState) { s.notes(ctx, &c) })
+	}
+}
+
+// notes notes how far a clone is that goes on until the context ends.
+func (s *cloneState) notes(ctx context.Context, c *core.Clone) {
+	if ctx.Err() == nil {
+		s.progress = c
 	}
 }
 
@@ -214,10 +236,7 @@ func (k *cloner) verifyClone(ctx context.Context) {
 	k.change(func(s *cloneState) { s.verified = proc })
 	if !result.Completed {
 		if result.State == "Failed" {
-			k.change(func(s *cloneState) {
-				s.progress = &core.Clone{Error: result.Error}
-				s.failed(time.Now())
-			})
+			k.change(func(s *cloneState) { s.foundFailed(result.Error, time.Now()) })
 		}
 		return
 	}
