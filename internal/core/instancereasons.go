@@ -23,6 +23,7 @@ const (
 	InstanceForeignData         Reason = "ForeignData"
 	InstanceLoginRefused        Reason = "LoginRefused"
 	InstanceNoAnswer            Reason = "NoAnswer"
+	InstanceNoProgress          Reason = "NoProgress"
 	InstanceDiskStalled         Reason = "DiskStalled"
 	InstanceEnding              Reason = "Ending"
 	InstanceStartTimedOut       Reason = "StartTimedOut"

@@ -2,8 +2,10 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"cnmsql.co/internal/core/agent"
 )
@@ -11,13 +13,16 @@ import (
 // activities are what takes long and goes on beside the worker, one at a time: making data, copying,
 // stopping. It keeps which one that is.
 type activities struct {
-	log *slog.Logger
-	by  occupied
+	log  *slog.Logger
+	data string // the data directory
+	by   occupied
 
 	mu  sync.Mutex
 	now agent.Activity // NoActivity when there is none
+	// moved is when it was last seen to get on.
+	moved time.Time
 	// abort ends it; nil when there is none.
-	abort context.CancelFunc
+	abort context.CancelCauseFunc
 	over  chan struct{} // closed when it is over
 }
 
@@ -29,7 +34,9 @@ type occupied interface {
 	retell()
 }
 
-func newActivities(m *manager) *activities { return &activities{log: m.log, by: m} }
+func newActivities(m *manager) *activities {
+	return &activities{log: m.log, data: m.opt.Dirs.Data, by: m}
+}
 
 // current is the one that goes on; NoActivity when none does.
 func (a *activities) current() agent.Activity {
@@ -47,14 +54,16 @@ func (a *activities) change(f func()) {
 
 // begin starts an activity, which goes on beside the worker.
 func (a *activities) begin(what agent.Activity, do func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	over := make(chan struct{})
-	a.change(func() { a.now, a.abort, a.over = what, cancel, over })
+	a.change(func() { a.now, a.moved, a.abort, a.over = what, time.Now(), cancel, over })
+	if what.MakesData() {
+		go a.watchFiles(ctx)
+	}
 	go func() {
 		defer close(over)
-		defer cancel()
-		err := do(ctx)
-		if err != nil && ctx.Err() == nil {
+		defer cancel(nil)
+		if err := whyFailed(ctx, do(ctx)); err != nil {
 			a.log.Error("failed", "activity", what, "error", err)
 			a.by.setProblem(err)
 		}
@@ -63,14 +72,26 @@ func (a *activities) begin(what agent.Activity, do func(context.Context) error) 
 	return nil
 }
 
-// cancel ends what can be ended; data that was being made stays unfinished. What is returned is
-// closed when it is over; nil when nothing goes on.
-func (a *activities) cancel() (over <-chan struct{}) {
+// whyFailed is why an activity failed that has ended with an error; nil when it was ended for a
+// reason that is none of its own.
+func whyFailed(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// cancel ends what can be ended; data that was being made stays unfinished. It has failed then if
+// why is not nil. What is returned is closed when it is over; nil when nothing goes on.
+func (a *activities) cancel(why error) (over <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.abort == nil {
 		return nil
 	}
-	a.abort()
+	a.abort(why)
 	return a.over
 }

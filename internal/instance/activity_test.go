@@ -44,7 +44,7 @@ func TestWhatFailsIsAProblemBeforeItIsOver(t *testing.T) {
 	if now := o.of.current(); now != agent.NoActivity {
 		t.Errorf("over, it says %q", now)
 	}
-	if o.of.cancel() != nil {
+	if o.of.cancel(nil) != nil {
 		t.Error("over, it can be ended")
 	}
 }
@@ -52,7 +52,7 @@ func TestWhatFailsIsAProblemBeforeItIsOver(t *testing.T) {
 func TestWhatIsEndedIsNoProblem(t *testing.T) {
 	o := newOccupant()
 	must(t, o.of.begin(agent.Cloning, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }))
-	over := o.of.cancel()
+	over := o.of.cancel(nil)
 	if over == nil {
 		t.Fatal("what goes on cannot be ended")
 	}

@@ -180,16 +180,17 @@ func (k *cloner) runClone(ctx context.Context, donor string, a mysql.Account) er
 	// found after the start.
 	select {
 	case <-proc.done:
-		return nil
 	case <-time.After(time.Minute):
 		return errors.Join(errors.New("cloning: mysqld did not restart"), err)
 	case <-ctx.Done():
-		return ctx.Err()
 	}
+	return context.Cause(ctx) // nil unless it was broken off
 }
 
-// watchClone notes how far a clone is, until its context ends.
+// watchClone notes how far a clone is, until its context ends. A mysqld that hangs is asked once: the
+// question ends with the clone.
 func (k *cloner) watchClone(ctx context.Context) {
+	before := ""
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -203,8 +204,13 @@ func (k *cloner) watchClone(ctx context.Context) {
 			continue
 		}
 		c := *old
-		if err := k.metrics().CloneProgress(ctx, &c); err != nil {
+		far, err := k.metrics().CloneProgress(ctx, &c)
+		if err != nil {
 			continue
+		}
+		if far != before {
+			before = far
+			k.activities.moves()
 		}
 		k.change(func(s *cloneState) { s.notes(ctx, &c) })
 	}

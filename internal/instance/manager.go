@@ -170,7 +170,7 @@ func (m *manager) known() *agent.Facts {
 	f := &agent.Facts{
 		Now: time.Now(), Me: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Cluster: s.cluster.view,
 		Locked: s.volume.locked, Data: s.volume.data, Foreign: s.volume.foreign, WasFenced: m.worker.said().wasFenced,
-		Activity: goesOn, Server: s.status.server, WritableEpoch: s.mysqld.writable,
+		Activity: goesOn, MovedAt: m.activities.movedAt(), Server: s.status.server, WritableEpoch: s.mysqld.writable,
 		Primary: peers.primary,
 		Asking:  peers.asking || time.Now().Before(peers.again), AskFailed: peers.failed,
 		Maintenance: errant.Maintenance, Statements: errant.Statements(),

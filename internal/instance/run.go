@@ -346,7 +346,7 @@ func (m *manager) endActivity() {
 			m.log.Error("ending", "error", err)
 		}
 	}
-	over := m.activities.cancel()
+	over := m.activities.cancel(nil)
 	if over == nil {
 		return
 	}

@@ -65,22 +65,23 @@ func (s *Server) dataRemoved(ctx context.Context) (removed bool, err error) {
 	return removed, nil
 }
 
-// CloneProgress asks how far a clone is: the stage under way, and how much of
-// the bytes that are known of has been copied.
-func (s *Server) CloneProgress(ctx context.Context, c *core.Clone) error {
-	rows, err := s.db.QueryContext(ctx,
-		"SELECT STAGE, STATE, COALESCE(ESTIMATE, 0), COALESCE(DATA, 0) FROM performance_schema.clone_progress ORDER BY ID")
+// CloneProgress asks how far a clone is: the stage under way, and how much of the bytes that are
+// known of has been copied. far is another text whenever it has got on.
+func (s *Server) CloneProgress(ctx context.Context, c *core.Clone) (far string, err error) {
+	rows, err := s.db.QueryContext(ctx, "SELECT STAGE, STATE, COALESCE(ESTIMATE, 0), COALESCE(DATA, 0), "+
+		"COALESCE(NETWORK, 0) FROM performance_schema.clone_progress ORDER BY ID")
 	if err != nil {
-		return fmt.Errorf("asking how far the clone is: %w", err)
+		return "", fmt.Errorf("asking how far the clone is: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
 	var estimate, done float64
 	for rows.Next() {
 		var stage, state string
-		var e, d float64
-		if err := rows.Scan(&stage, &state, &e, &d); err != nil {
-			return fmt.Errorf("asking how far the clone is: %w", err)
+		var e, d, received float64
+		if err := rows.Scan(&stage, &state, &e, &d, &received); err != nil {
+			return "", fmt.Errorf("asking how far the clone is: %w", err)
 		}
+		far += fmt.Sprintln(stage, state, d, received)
 		estimate, done = estimate+e, done+d
 		if state == "In Progress" {
 			c.Stage = stage
@@ -89,5 +90,5 @@ func (s *Server) CloneProgress(ctx context.Context, c *core.Clone) error {
 	if estimate > 0 {
 		c.Percent = min(int(100*done/estimate), 100)
 	}
-	return rows.Err()
+	return far, rows.Err()
 }

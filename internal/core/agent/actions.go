@@ -42,8 +42,12 @@ type StopServer struct {
 	Why  string
 }
 
-// Abort ends the activity under way.
-type Abort struct{}
+// Abort ends the activity under way, and mysqld. With a Reason, it has failed: Why is told, and it
+// begins anew after a pause.
+type Abort struct {
+	Reason core.Reason
+	Why    string
+}
 
 // Exit ends the manager.
 type Exit struct{}
@@ -217,7 +221,12 @@ func (a StopServer) String() string {
 	}
 	return "stop mysqld (" + a.Why + ")"
 }
-func (Abort) String() string          { return "abort the activity" }
+func (a Abort) String() string {
+	if a.Reason != "" {
+		return "abort the activity (" + string(a.Reason) + ")"
+	}
+	return "abort the activity"
+}
 func (Exit) String() string           { return "exit" }
 func (a CloneFrom) String() string    { return "clone from " + a.Donor }
 func (a Demote) String() string       { return "demote (" + a.Why + ")" }

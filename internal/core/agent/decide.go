@@ -42,6 +42,7 @@ func replicaRules() []rule {
 		isolateItself,
 		refuseWrites,
 		fenced,
+		breakOffStuck,
 		letActivityGoOn,
 		makeData,
 		breakOffRecovery,
@@ -101,26 +102,6 @@ func refuseWrites(f *Facts) (Decision, bool) {
 	}
 	return tell(core.Running, core.InstanceDemoting, "the promotion of this instance has ended",
 		Demote{fmt.Sprintf("epoch %d has ended", f.WritableEpoch)})
-}
-
-func letActivityGoOn(f *Facts) (Decision, bool) {
-	switch f.Activity {
-	case Initializing:
-		return tell(core.Initializing, "", "making a data directory")
-	case Restoring:
-		return tell(core.Restoring, "", "restoring the backup")
-	case Cloning:
-		return tell(core.Cloning, "", "copying the data of "+f.Donor)
-	case Stopping:
-		return tell(core.Running, core.InstanceStopping, "mysqld is being stopped")
-	case Joining:
-		return tell(core.Running, core.MemberJoining, "joins the group")
-	case Bootstrapping:
-		return tell(core.Running, core.MemberBootstrapping, "makes the group")
-	case Leaving:
-		return tell(core.Running, core.MemberLeaving, "leaves the group")
-	}
-	return pass()
 }
 
 // makeData fills an empty volume.

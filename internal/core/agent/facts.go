@@ -52,7 +52,9 @@ type Facts struct {
 
 	// Activity is what goes on beside the decisions and takes its time.
 	Activity Activity
-	Mysqld   Mysqld
+	// MovedAt is when it was last seen to get on; zero where nobody looks.
+	MovedAt time.Time
+	Mysqld  Mysqld
 	// Server is what mysqld says; nil when it does not answer.
 	Server *core.Server
 	// Replicating is the instance that the replication channel points at; ""

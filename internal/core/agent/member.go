@@ -98,6 +98,7 @@ func memberRules() []rule {
 		terminateMember,
 		fencedMember,
 		breakOffJoin,
+		breakOffStuck,
 		letActivityGoOn,
 		makeMemberData,
 		startServer,

@@ -29,7 +29,7 @@ import (
 //	                       established diverged instances members durability lease leased deleting
 //	                       generation gives-data failover-from since
 //	me k=v …               data fenced frozen was-primary acks@epoch locked foreign activity
-//	                       tail successor word
+//	                       tail successor word moved
 //	                       away vouched was-fenced writable lease donor restart problem terminating asking received
 //	                       maintenance statements may-lack
 //	mysqld k=v …           up accepted answers stalled may-write ended failures login
@@ -210,6 +210,8 @@ func (s *story) cluster(key, value string) bool {
 
 func (s *story) tail(key, value string) bool {
 	switch key {
+	case "moved": // what goes on gets on now
+		s.f.MovedAt = s.f.Now
 	case "tail":
 		s.f.TailEpoch = number(value)
 	case "may-lack":
@@ -299,7 +301,9 @@ func (s *story) mysqld(key, value string) bool {
 	case "accepted":
 		m.Accepted = yes
 	case "answers":
-		m.Answers = yes
+		if m.Answers = yes; yes {
+			m.AnsweredAt = s.f.Now
+		}
 	case "stalled":
 		m.DiskStalled = yes
 	case "ending":
