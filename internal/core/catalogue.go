@@ -320,8 +320,8 @@ var instanceReasons = []row[Reason]{
 		"mysqld refuses the instance manager's account; mysqld is started again, and the account restored", "security.md#accounts-of-mysql"},
 	{InstanceNoAnswer, "mysqld runs and does not answer", "troubleshooting.md"},
 	{InstanceNoProgress,
-		"makes, copies or restores data, and nothing has moved for more than a minute: it is broken off and begun anew " +
-			"when that lasts 15 min", "troubleshooting.md#a-clone-does-not-end"},
+		"makes, copies or restores data, and nothing has moved for more than a minute: it is broken off and begun " +
+			"anew when that lasts 15 min", "troubleshooting.md#a-clone-does-not-end"},
 	{InstanceDiskStalled, "its volume completes no write: look at the storage", "troubleshooting.md"},
 	{InstanceEnding, "mysqld shuts down and does not answer any more", "troubleshooting.md"},
 	{InstanceStartTimedOut,

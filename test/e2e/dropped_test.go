@@ -17,7 +17,7 @@ import (
 func TestTableDroppedAndNamespaceLost(t *testing.T) {
 	onlyInAll(t)
 	t.Run("Quorum", func(t *testing.T) { droppedAndLost(t, "dropped", quorumSpec, 500) })
-	t.Run("Group", func(t *testing.T) { droppedAndLost(t, "dropped-group", groupSpec, 250) })
+	t.Run("Group", func(t *testing.T) { droppedAndLost(t, "dropped-group", groupSpec, 150) })
 }
 
 // droppedAndLost plays it with a Cluster that acknowledges at least rate rows a second.
