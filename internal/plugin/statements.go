@@ -15,12 +15,12 @@ func statementsCommand(k *kube) *cobra.Command {
   kubectl cnmsql statements demo --archive --since 2026-11-23T20:00:00Z --matching '(?i)orders'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return k.runIn(cmd, args[0], f.instance, f.command())
+			return k.runIn(cmd, args[0], f.instance, f.command(cmd.Flags().Changed))
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.matching, "matching", "",
-		"a regular expression of Go; those that drop, truncate, alter or rename when absent")
+		"a regular expression of Go; those that drop, truncate, alter or rename when absent, and all when empty")
 	flags.StringVar(&f.since, "since", "", "committed then or later: 2026-11-23T21:04:05Z, or 2h: so long ago")
 	flags.StringVar(&f.until, "until", "", "committed then or before")
 	flags.BoolVar(&f.archive, "archive", false, "search the archive, which has what instances have purged")
@@ -33,14 +33,15 @@ type statementsFlags struct {
 	archive                          bool
 }
 
-// command is carried out in the Pod, which has the binary logs and reaches the archive.
-func (f statementsFlags) command() []string {
+// command is carried out in the Pod, which has the binary logs and reaches the archive. It has the flags that
+// were given: an empty one is not an absent one.
+func (f statementsFlags) command(isGiven func(flag string) bool) []string {
 	out := []string{layout.Binary, "instance", "statements"}
 	for _, flag := range []struct{ name, value string }{
-		{"--matching", f.matching}, {"--since", f.since}, {"--until", f.until},
+		{"matching", f.matching}, {"since", f.since}, {"until", f.until},
 	} {
-		if flag.value != "" {
-			out = append(out, flag.name+"="+flag.value)
+		if isGiven(flag.name) {
+			out = append(out, "--"+flag.name+"="+flag.value)
 		}
 	}
 	if f.archive {
