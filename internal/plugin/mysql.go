@@ -112,9 +112,12 @@ type heedful struct {
 	full bool
 }
 
-// Write passes on p, and notes MySQL's error 1040 (too many connections) in it.
+// Write passes on p, and notes MySQL's error 1040 (too many connections) in it, as mysql or mysqldump says
+// it.
 func (h *heedful) Write(p []byte) (int, error) {
-	h.full = h.full || bytes.Contains(p, []byte("ERROR 1040 "))
+	for _, told := range []string{"ERROR 1040 ", "Got error: 1040:"} {
+		h.full = h.full || bytes.Contains(p, []byte(told))
+	}
 	return h.Writer.Write(p)
 }
 

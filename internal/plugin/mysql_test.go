@@ -12,8 +12,10 @@ func TestAClientForWhichNoConnectionIsLeftIsExplained(t *testing.T) {
 	ended := exec.CodeExitError{Err: errors.New("command terminated"), Code: 3}
 	var shown bytes.Buffer
 	for output, isTold := range map[string]bool{
-		"ERROR 1040 (HY000): Too many connections\n": true,
-		"ERROR 1045 (28000): Access denied\n":        false,
+		"ERROR 1040 (HY000): Too many connections\n":                                     true,
+		"ERROR 1045 (28000): Access denied\n":                                            false,
+		"mysqldump: Got error: 1040: Too many connections when trying to connect\n":      true,
+		"mysqldump: Got error: 1049: Unknown database 'x' when selecting the database\n": false,
 	} {
 		out := &heedful{Writer: &shown}
 		if _, err := out.Write([]byte(output)); err != nil {
