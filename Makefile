@@ -136,6 +136,7 @@ test-idle: ## What make bench-idle does, for a moment
 .PHONY: test-store
 test-store: ## The object store against a real S3 server over TLS, and against faults
 	CNMSQL_S3_BIN=$$(go run -C tools/objectstore . build) $(GOTEST) -count=1 ./internal/store/... ./internal/retention
+	CNMSQL_S3_BIN=$$(go run -C tools/objectstore . build) $(GOTEST) -count=1 -run S3Store ./internal/archive ./internal/backup
 
 .PHONY: test-store-google
 test-store-google: ## The object store against a server that speaks as Google Cloud Storage

@@ -13,14 +13,18 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"cnmsql.co/internal/store"
 )
@@ -32,10 +36,12 @@ const (
 	Path   = "some/path"
 )
 
-// credentials of the server; a test may write others into the directory.
+// credentials of the server; a test may write others into the directory. The stranger has an account, too, and
+// no rights.
 const (
-	accessKey = "access"
-	secretKey = "secret-of-the-test"
+	accessKey   = "access"
+	secretKey   = "secret-of-the-test"
+	strangerKey = "stranger"
 )
 
 // Dir gives a directory for store.Open that tells of a store in a directory.
@@ -64,25 +70,69 @@ func Configure(t testing.TB, config store.Config, files map[string]string) (dir 
 // unless CNMSQL_S3_BIN is the path that `go run -C tools/objectstore . build` prints.
 func S3(t testing.TB) (dir string) {
 	t.Helper()
+	kept := t.TempDir()
+	for _, d := range []string{"data/" + Bucket, "metadata"} {
+		must(t, os.MkdirAll(filepath.Join(kept, d), 0o755))
+	}
+	return s3(t, nil, "--sidecar", filepath.Join(kept, "metadata"), filepath.Join(kept, "data"))
+}
+
+// SmallS3 is S3 with room for so much, as mount says it: all that it keeps is in memory that only it sees. The
+// test is also skipped where nothing may be mounted, or such memory has no extended attributes (Linux 6.6). The
+// server keeps what it knows of an object there: beside it, it would keep it of what it could not write, too, and
+// refuse to create that later.
+func SmallS3(t testing.TB, room string) (dir string) {
+	t.Helper()
+	kept := t.TempDir()
+	script := `mount -t tmpfs -o size=` + room + ` none "$0" && mkdir "$0/` + Bucket + `" && exec "$@"`
+	by := []string{"unshare", "--mount", "sh", "-c", script, kept}
+	if said, err := exec.Command(by[0], append(by[1:], "true")...).CombinedOutput(); err != nil {
+		t.Skipf("nothing can be mounted here: %s", said)
+	}
+	var kernel unix.Utsname
+	var major, minor int
+	must(t, unix.Uname(&kernel))
+	_, err := fmt.Sscanf(unix.ByteSliceToString(kernel.Release[:]), "%d.%d", &major, &minor)
+	must(t, err)
+	if major < 6 || major == 6 && minor < 6 {
+		t.Skipf("Linux %d.%d has no extended attributes in memory: 6.6 has", major, minor)
+	}
+	return s3(t, by, kept)
+}
+
+// s3 starts an S3 server that keeps its data so, by a command that has the server's own behind it; nil is none.
+func s3(t testing.TB, by []string, keeps ...string) (dir string) {
+	t.Helper()
 	binary := os.Getenv("CNMSQL_S3_BIN")
 	if binary == "" {
 		t.Skip("set CNMSQL_S3_BIN to the path that `go run -C tools/objectstore . build` prints, to try this with a " +
 			"real S3 server")
 	}
 	home := t.TempDir()
-	for _, d := range []string{"data/" + Bucket, "metadata"} {
-		must(t, os.MkdirAll(filepath.Join(home, d), 0o755))
-	}
+	must(t, os.WriteFile(filepath.Join(home, "users.json"), fmt.Appendf(nil,
+		`{"accessAccounts":{%[1]q:{"access":%[1]q,"secret":%[2]q,"role":"user"}}}`, strangerKey, secretKey), 0o600))
 	authority := certify(t, home)
 	address := serve(t, "S3", authority, "/health", func(address string) *exec.Cmd {
-		return exec.Command(binary, "--access", accessKey, "--secret", secretKey, "--port", address,
-			"--quiet", "--keep-alive",
+		all := append(slices.Clip(by), binary, "--access", accessKey, "--secret", secretKey, "--port", address,
+			"--quiet", "--keep-alive", "--iam-dir", home,
 			"--health", "/health", "--cert", filepath.Join(home, "cert.pem"), "--key", filepath.Join(home, "key.pem"),
-			"posix", "--sidecar", filepath.Join(home, "metadata"), filepath.Join(home, "data"))
+			"posix")
+		all = append(all, keeps...)
+		return exec.Command(all[0], all[1:]...)
 	})
 	return Configure(t, store.Config{Endpoint: "https://" + address, Bucket: Bucket, Path: Path},
 		map[string]string{store.FileAccessKeyID: accessKey + "\n", store.FileSecretKey: secretKey + "\n",
 			store.FileCA: string(authority)})
+}
+
+// Deny has who reads the directory of an S3 speak with the server as somebody who has no rights, until allow.
+func Deny(t testing.TB, dir string) (allow func()) {
+	t.Helper()
+	as := func(key string) {
+		must(t, os.WriteFile(filepath.Join(dir, store.FileAccessKeyID), []byte(key+"\n"), 0o600))
+	}
+	as(strangerKey)
+	return func() { as(accessKey) }
 }
 
 // serve starts a server on a port that is free, and waits until it answers. Another process
