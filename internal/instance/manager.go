@@ -31,7 +31,9 @@ type manager struct {
 	last    core.Report
 
 	bells
+	// polling is held by who asks mysqld how it is; it guards asking.
 	polling sync.Mutex
+	asking  single
 }
 
 // life is of one run, from its beginning to its end.

@@ -120,13 +120,14 @@ func (m *manager) ping(ctx context.Context) error {
 }
 
 // askStatus returns mysqld's status. While a session of the primary's that changes an account waits
-// for replicas, it asks only what needs no lock of accounts. It does not try whether more can be
-// asked: each question would leave a session behind. Where a server that takes writes leaves the
-// whole question unanswered, this tells whether such a session is why.
+// for replicas, it asks only what needs no lock of accounts. Where a server that takes writes leaves
+// the whole question unanswered, this tells whether such a session is why. polling is held.
 func (m *manager) askStatus(ctx context.Context) (*core.Server, error) {
 	var asked error
 	if !get(m, func(s *state) bool { return s.access.locked }) {
-		server, err := m.topology().status(ctx, m.health)
+		server, err := m.asking.ask(ctx, func(ctx context.Context) (*core.Server, error) {
+			return m.topology().status(ctx, m.health)
+		})
 		if err == nil || mysql.IsAnswer(err) || m.writable() == 0 {
 			return server, err
 		}
