@@ -142,7 +142,9 @@ func (u *uploader) upload(j job) error {
 		return context.Cause(u.ctx)
 	}
 	sum := sha256.Sum256(j.body)
-	err := retry(u.ctx, tries, func(ctx context.Context) error { return u.s.Put(ctx, u.prefix+j.name, j.body) })
+	err := retry(store.WithSHA256(u.ctx, sum), tries, func(ctx context.Context) error {
+		return u.s.Put(ctx, u.prefix+j.name, j.body)
+	})
 	if err != nil {
 		return err
 	}

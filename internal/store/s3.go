@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/md5"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -129,7 +128,7 @@ func (s *s3Store) put(ctx context.Context, key string, body []byte, how how) err
 		return err
 	}
 	u := &upload{store: s, key: key, how: how, body: body, options: s.options}
-	sha, md := sha256.Sum256(body), md5.Sum(body)
+	sha, md := sumOf(ctx, body), md5.Sum(body)
 	u.sha, u.md5 = hex.EncodeToString(sha[:]), base64.StdEncoding.EncodeToString(md[:])
 	if how.create {
 		return s.failed("creating", key, u.create(ctx))
