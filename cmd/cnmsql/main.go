@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,8 +19,21 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := root().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "cnmsql:", err)
+		tellLast(err)
 		os.Exit(1)
+	}
+}
+
+// tellLast tells why the process ends, and does not keep it when nobody reads that.
+func tellLast(err error) {
+	told := make(chan struct{})
+	go func() {
+		fmt.Fprintln(os.Stderr, "cnmsql:", err)
+		close(told)
+	}()
+	select {
+	case <-told:
+	case <-time.After(logPatience):
 	}
 }
 

@@ -8,10 +8,10 @@ import (
 	"syscall"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"cnmsql.co/internal/logpipe"
 	"cnmsql.co/internal/operator"
 )
 
@@ -28,9 +28,10 @@ func operatorCommand() *cobra.Command {
 			if err := l.UnmarshalText([]byte(level)); err != nil {
 				return fmt.Errorf("--log-level: %w", err)
 			}
-			handler := slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: l})
-			ctrl.SetLogger(logr.FromSlogHandler(handler))
-			boundMemory(slog.New(handler))
+			log, lines := operatorLog(os.Stderr, l)
+			defer func() { _ = lines.Close(logPatience) }()
+			o.DroppedLines = lines.Dropped
+			boundMemory(log)
 			conf, err := ctrl.GetConfig()
 			if err != nil {
 				return err
@@ -39,7 +40,7 @@ func operatorCommand() *cobra.Command {
 			defer stop()
 			err = operator.Run(ctx, conf, o)
 			if errors.Is(err, operator.ErrLeadershipLost) {
-				return beginAnew(err)
+				return beginAnew(err, log, lines)
 			}
 			return err
 		}}
@@ -73,7 +74,8 @@ func boundMemory(log *slog.Logger) {
 // beginAnew replaces the process by itself: nothing that it was doing goes on, and
 // nothing that it knew is left. A container that exits instead is held back by the
 // kubelet for longer each time, when it may be needed most.
-func beginAnew(why error) error {
-	slog.New(slog.NewJSONHandler(os.Stderr, nil)).Warn("starts again", "why", why.Error())
+func beginAnew(why error, log *slog.Logger, lines *logpipe.Writer) error {
+	log.Warn("starts again", "why", why.Error())
+	_ = lines.Flush(logPatience)
 	return errors.Join(why, syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
 }

@@ -1,7 +1,7 @@
 // Package logpipe keeps whoever logs from waiting for whoever reads the log. The output of a
 // container is a pipe of 64 KiB: when the container runtime does not read it, the next line blocks
 // its writer for ever, whatever locks it holds. For an instance manager that would be a primary that
-// neither renews its lease nor isolates itself.
+// neither renews its lease nor isolates itself, for the operator one that leads and decides nothing.
 package logpipe
 
 import (
@@ -25,8 +25,9 @@ type Writer struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	waiting [][]byte
-	size    int // of what waits, the line that is being written included
-	dropped int
+	size    int    // of what waits, the line that is being written included
+	dropped int    // not told of yet
+	lost    uint64 // dropped, all in all
 	closed  bool
 }
 
@@ -45,6 +46,7 @@ func (w *Writer) Write(line []byte) (int, error) {
 	defer w.mu.Unlock()
 	if w.closed || w.size+len(line) > Room {
 		w.dropped++
+		w.lost++
 		return len(line), nil
 	}
 	if w.dropped > 0 {
@@ -54,6 +56,13 @@ func (w *Writer) Write(line []byte) (int, error) {
 	w.add(append([]byte(nil), line...))
 	w.changed.Broadcast()
 	return len(line), nil
+}
+
+// Dropped is how many lines were dropped since the beginning.
+func (w *Writer) Dropped() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lost
 }
 
 // add has a line wait; the mutex is held.

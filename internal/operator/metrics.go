@@ -20,6 +20,16 @@ type Metrics struct {
 	group                                                       groupMetrics
 }
 
+// meterLog has the lines counted that were dropped from the operator's log.
+func meterLog(reg prometheus.Registerer, dropped func() uint64) {
+	if dropped == nil {
+		return
+	}
+	reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "cnmsql_operator_log_dropped_lines_total",
+		Help: "Lines of the operator's log that were dropped, for nobody read its output"},
+		func() float64 { return float64(dropped()) }))
+}
+
 // clusterLabels are those of every metric of the operator.
 var clusterLabels = []string{"namespace", "cluster"}
 

@@ -199,3 +199,15 @@ func TestTheEndOfAnAuthorityIsAMetric(t *testing.T) {
 		t.Errorf("the cluster is gone, and its authority ends at %v", got)
 	}
 }
+
+func TestDroppedLinesOfTheLogAreCounted(t *testing.T) {
+	reg, lost := prometheus.NewRegistry(), uint64(0)
+	meterLog(reg, nil)
+	meterLog(reg, func() uint64 { return lost })
+	lost = 3
+	all, err := reg.Gather()
+	if err != nil || len(all) != 1 || all[0].GetName() != "cnmsql_operator_log_dropped_lines_total" ||
+		all[0].GetMetric()[0].GetCounter().GetValue() != 3 {
+		t.Errorf("counted: %v, %v", all, err)
+	}
+}

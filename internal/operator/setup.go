@@ -49,6 +49,8 @@ type Options struct {
 	DefaultImage string
 	// Workers is how many clusters are looked at side by side.
 	Workers int
+	// DroppedLines counts lines of the log that nobody read; nil where nobody counts.
+	DroppedLines func() uint64
 }
 
 // ErrLeadershipLost says that another operator may lead by now. The process must start again
@@ -82,6 +84,7 @@ func Run(ctx context.Context, conf *rest.Config, o Options) error {
 			return err
 		}
 	}
+	meterLog(metrics.Registry, o.DroppedLines)
 	mgr, err := ctrl.NewManager(conf, options)
 	if err != nil {
 		return err
