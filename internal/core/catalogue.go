@@ -175,6 +175,8 @@ var events = []row[Reason]{
 	{ReasonLeaseSpoilt,
 		"the primary's Lease names an epoch, or a holder in it, to which nobody was promoted: the operator sets it " +
 			"back, or says why it does not", "troubleshooting.md"},
+	{ReasonNearlyFull, "less than 10 % is free on the volumes of instances, until 12 % is: raise spec.storage.size; a " +
+		"notice, which hinders nothing", "runbooks.md#the-disk-is-full"},
 	{ReasonActionFailed, "Kubernetes, or an instance, refused what was to be done; it is tried again", ""},
 	{ReasonUnreadable,
 		"a value of the spec or the status cannot be read, although the API server took it: the operator leaves " +

@@ -156,6 +156,8 @@ const (
 	// Something carries the labels of an instance and is not the Cluster's.
 	ReasonForeignPod    Reason = "ForeignPod"
 	ReasonForeignObject Reason = "ForeignObject"
+	// Little of an instance's volume is free.
+	ReasonNearlyFull Reason = "VolumeNearlyFull"
 	// Somebody wrote into the primary's Lease what only the operator hands out.
 	ReasonLeaseSpoilt Reason = "LeaseSpoilt"
 )

@@ -122,6 +122,8 @@ type Report struct {
 	Restore *Restore `json:"restore,omitempty"`
 	// Archive is set while this instance archives its binary logs.
 	Archive *Archive `json:"archive,omitempty"`
+	// Room is nil while it is not known.
+	Room *Room `json:"room,omitempty"`
 	// Errant are the transactions that the primary lacks, as the instance
 	// itself found before following it.
 	Errant gtid.Set `json:"errant,omitzero"`
@@ -191,7 +193,7 @@ func (r Report) IsOfAnotherManager(former Report) bool {
 // not get from its source's own writes stays: it may be nobody else's.
 func (r Report) WithoutPositions() Report {
 	r.MysqldStarted = time.Time{}
-	r.Archive, r.Restore = r.Archive.lasting(), r.Restore.lasting()
+	r.Archive, r.Restore, r.Room = r.Archive.lasting(), r.Restore.lasting(), r.Room.lasting()
 	if r.Withheld != nil {
 		r.Withheld = &Withheld{Below: r.Withheld.Below}
 	}

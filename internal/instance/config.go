@@ -81,7 +81,7 @@ func (c *configurer) spaceLeft() error {
 	if err := unix.Statfs(dir, &fs); err != nil {
 		return fmt.Errorf("asking how much space is left on %s: %w", dir, err)
 	}
-	if free := int64(fs.Bavail) * fs.Bsize; free < spaceNeeded {
+	if free := int64(fs.Bavail) * fs.Bsize; free < agent.SpaceNeeded {
 		return diskFull(fmt.Sprintf("%d bytes are left", free))
 	}
 	return nil

@@ -75,6 +75,7 @@ type aboutData struct {
 	checker    *checker     // of tables
 	provenance *provenance  // of what was received
 	disk       *diskTrier   // of the volume itself
+	room       *roomMeter   // of how much of it is free
 	errant     *errantDater // of errant transactions
 }
 
@@ -92,7 +93,7 @@ func concernsOf(m *manager) (c concerns) {
 	c.activities, c.replacer = newActivities(m), newReplacer(m)
 	c.launcher, c.sessions, c.keeper = newLauncher(m), newSessions(m), newAccountKeeper(m)
 	c.archiver, c.checker, c.provenance, c.disk = newArchiver(m), newChecker(m), newProvenance(m), newDiskTrier(m)
-	c.errant = newErrantDater(m)
+	c.errant, c.room = newErrantDater(m), newRoomMeter(m)
 	c.leases, c.voucher, c.publisher, c.inquirer = newLeaseKeeper(m), newVoucher(m), newPublisher(m), newInquirer(m)
 	// Those that go by others.
 	c.configurer = newConfigurer(m, c.launcher)

@@ -104,6 +104,10 @@ func (g gauges) report(r core.Report) {
 	g.flag("cnmsql_needs_reclone", "Whether the primary has purged what this instance lacks.", r.NeedsReclone)
 	g.out <- prometheus.MustNewConstMetric(prometheus.NewDesc("cnmsql_state", "The state of this instance, in a label.",
 		[]string{"state", "reason"}, nil), prometheus.GaugeValue, 1, string(r.State), string(r.Reason))
+	if room := r.Room; room != nil {
+		g.put("cnmsql_volume_free_bytes", "How much of the volume that holds the data is free.", float64(room.Free))
+		g.put("cnmsql_volume_size_bytes", "How large that volume is.", float64(room.Size))
+	}
 	if a := r.Archive; a != nil {
 		g.flag("cnmsql_archive_failing", "Whether binary logs cannot be archived.", a.Failure != "")
 		g.flag("cnmsql_archive_behind", "Whether what is not archived is older than targetRPOSeconds allows.", a.Behind)

@@ -43,6 +43,7 @@ func (m *manager) report() core.Report {
 	}
 	r.Clone = m.cloner.report()
 	r.Archive = m.archiver.report()
+	r.Room = m.room.known()
 	r.Manager, r.ManagerRefused = m.replacer.report()
 	p.Correct(&r, s.status.server)
 	if t := work.trouble; t != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 // roomInterval is between two looks at the room on a volume that is filled.
@@ -41,7 +42,7 @@ func (r *restorer) awaitFull(ctx context.Context, cancel context.CancelCauseFunc
 			return
 		case <-tick.C:
 		}
-		if free, _, err := r.opt.Room(); err == nil && free < spaceNeeded {
+		if free, _, err := r.opt.Room(); err == nil && free < agent.SpaceNeeded {
 			cancel(fullOfRestore(fmt.Sprintf("%d bytes are left", free)))
 			return
 		}

@@ -8,6 +8,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/recovery"
 	"cnmsql.co/internal/store"
@@ -89,7 +90,7 @@ func TestARestoreThatFillsItsVolumeIsTold(t *testing.T) {
 	var full atomic.Bool
 	w.room = func() (free, size uint64, err error) {
 		if full.Load() {
-			return spaceNeeded - 1, 1 << 30, nil
+			return agent.SpaceNeeded - 1, 1 << 30, nil
 		}
 		return 1 << 30, 1 << 30, nil
 	}

@@ -130,7 +130,8 @@ func (m *manager) run(ctx context.Context) error {
 func (m *manager) beside() []func(context.Context) {
 	return []func(context.Context){
 		m.replacer.knowBinary, m.prepare, m.keepPolling, m.voucher.keepVouched, m.disk.keepTryingDisk,
-		m.publisher.keepPublished, m.keepLatest, newRinger(m).keepRinging, newCertificates(m).keepCertificates,
+		m.room.keepMeasuring, m.publisher.keepPublished, m.keepLatest, newRinger(m).keepRinging,
+		newCertificates(m).keepCertificates,
 		m.keeper.keepAccounts, m.archiver.keepArchived, m.archiver.keepLogs,
 	}
 }

@@ -10,9 +10,6 @@ import (
 	"cnmsql.co/internal/mysql"
 )
 
-// spaceNeeded is the least free space with which mysqld is started.
-const spaceNeeded = 16 << 20
-
 // namedError is an error with a name and what to do about it.
 type namedError struct {
 	core.Problem

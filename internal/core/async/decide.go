@@ -56,6 +56,7 @@ func decide(o *core.Observation) *decision {
 	d.mendLease()
 	d.route()
 	d.TellForeign()
+	d.TellNearlyFull()
 	d.TellGivenUp()
 	d.publish()
 	return d

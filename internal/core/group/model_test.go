@@ -49,6 +49,7 @@ type instance struct {
 	held   bool // mysqld cannot be started
 	idle   bool // its manager does nothing
 	lags   bool // more than the user allows
+	room   *core.Room
 	doomed doom
 	m      manager
 	// stale is the view of a member that was expelled without knowing it; lie is what
@@ -363,7 +364,7 @@ func (w *world) report(in *instance) core.Report {
 	r := core.Report{Instance: in.name, PodUID: in.pod.UID, State: d.State, Reason: d.Reason, Message: d.Message,
 		Errant: d.Errant, Manager: in.manager, Data: in.data, Version: in.version,
 		VolumeLocked: true, SeenEpoch: in.m.seen, NoReceivingBelow: in.frozen, Terminating: !in.m.stopping.IsZero(),
-		Server: f.Server, Lagging: in.lags}
+		Server: f.Server, Lagging: in.lags, Room: in.room}
 	if f.Server != nil {
 		r.Server.Group = w.tells(in)
 	}

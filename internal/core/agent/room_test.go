@@ -1,0 +1,33 @@
+package agent
+
+import (
+	"testing"
+
+	"cnmsql.co/internal/core"
+)
+
+// A volume is nearly full below a tenth, until somewhat more is free again; and full when mysqld
+// would not be started.
+func TestAVolumeIsLowUntilThereIsMoreThanTheBound(t *testing.T) {
+	const size = 1000 << 20
+	low, fine := &core.Room{Low: true}, &core.Room{}
+	for _, c := range []struct {
+		before    *core.Room
+		free      uint64
+		low, full bool
+	}{
+		{nil, 100 << 20, false, false},
+		{nil, 99 << 20, true, false},
+		{fine, 110 << 20, false, false},
+		{low, 110 << 20, true, false},
+		{low, 120 << 20, false, false},
+		{low, 16 << 20, true, false},
+		{low, 16<<20 - 1, true, true},
+		{fine, 0, true, true},
+	} {
+		got := RoomOf(c.before, c.free, size)
+		if got.Low != c.low || got.Full != c.full || got.Free != c.free || got.Size != size {
+			t.Errorf("%d MiB free after %+v: %+v", c.free>>20, c.before, got)
+		}
+	}
+}
