@@ -68,6 +68,8 @@ var diagnoses = []row[Diagnosis]{
 	{PrimaryHealthy, "the primary takes writes", ""},
 	{PrimaryTerminating, "its Pod is being stopped: it hands over", ""},
 	{PrimaryIsolated, "it takes writes, and its replicas do not reach it: commits hang", ""},
+	{PrimaryFull, "it takes writes, and its volume is full: commits hang until it has space",
+		"runbooks.md#the-disk-is-full"},
 	{PrimaryLostTransactions,
 		"it lacks transactions of its own that replicas hold: a human decides which copy is right", ""},
 	{PrimaryPromoting, "it was permitted to take writes, and is on its way", ""},
@@ -177,6 +179,7 @@ var events = []row[Reason]{
 			"back, or says why it does not", "troubleshooting.md"},
 	{ReasonNearlyFull, "less than 10 % is free on the volumes of instances, until 12 % is: raise spec.storage.size; a " +
 		"notice, which hinders nothing", "runbooks.md#the-disk-is-full"},
+	{ReasonFull, "the primary's volume is full, and commits hang until it has space", "runbooks.md#the-disk-is-full"},
 	{ReasonActionFailed, "Kubernetes, or an instance, refused what was to be done; it is tried again", ""},
 	{ReasonUnreadable,
 		"a value of the spec or the status cannot be read, although the API server took it: the operator leaves " +
@@ -356,7 +359,7 @@ var instanceReasons = []row[Reason]{
 	{InstanceVolumeUnusable,
 		"its volume cannot be read or written", "troubleshooting.md#an-instance-says-failed"},
 	{InstanceDiskFull,
-		"less than 16 MiB are left on its volume, or its replication waits for space there: " +
+		"less than 16 MiB are left on its volume, or its commits or its replication wait for space there: " +
 			"raise spec.storage.size, or free space", "troubleshooting.md#an-instance-says-failed"},
 	{InstanceConfigRefused,
 		"mysqld refuses a parameter; the message names it", "troubleshooting.md#an-instance-says-failed"},

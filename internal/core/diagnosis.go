@@ -28,6 +28,9 @@ const (
 	// PrimaryIsolated says that the primary is writable and can be reached, but commits hang
 	// because its replicas do not reach it, while they can be reached themselves.
 	PrimaryIsolated Diagnosis = "PrimaryIsolated"
+	// PrimaryFull says that the primary is writable, but commits hang because its volume is full. Nobody
+	// is promoted for that: the others' volumes are of the same size, and most likely as full.
+	PrimaryFull Diagnosis = "PrimaryFull"
 	// PrimaryTerminating says that the primary is being stopped and wants to hand over.
 	PrimaryTerminating Diagnosis = "PrimaryTerminating"
 	// PodGone says that the Pod that became writable does not exist any more, or has ended.
@@ -84,6 +87,7 @@ var implications = map[Diagnosis]implied{
 	PrimaryTerminating:      takesWrites | endsCommits | well,
 	PrimaryLostTransactions: takesWrites | endsCommits,
 	PrimaryIsolated:         takesWrites,
+	PrimaryFull:             takesWrites,
 	PrimaryPromoting:        stopped,
 	PrimaryFenced:           stopped,
 	PrimaryClosed:           0, // it opens again by itself

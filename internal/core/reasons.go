@@ -158,6 +158,8 @@ const (
 	ReasonForeignObject Reason = "ForeignObject"
 	// Little of an instance's volume is free.
 	ReasonNearlyFull Reason = "VolumeNearlyFull"
+	// The primary's is full, and commits hang.
+	ReasonFull Reason = "PrimaryFull"
 	// Somebody wrote into the primary's Lease what only the operator hands out.
 	ReasonLeaseSpoilt Reason = "LeaseSpoilt"
 )

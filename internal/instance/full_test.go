@@ -99,6 +99,49 @@ func TestAPrimaryWhoseVolumeIsFullObeysADemotion(t *testing.T) {
 	}
 }
 
+// Nobody else can tell that commits wait for space: mysqld answers all that needs none.
+func TestAPrimaryWhoseVolumeIsFullSaysSo(t *testing.T) {
+	w := newWorld(t, nil)
+	volume := filepath.Join(w.dir, "db-1", "volume")
+	mountSmall(t, volume, "600m")
+	one := w.start(1)
+	w.bootstrap(one)
+	db := w.app(one)
+	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	fillUp(t, volume)
+	committed := awaitHungCommit(t, db)
+	w.await(one, "full", func(r core.Report) bool {
+		return r.Reason == core.InstanceDiskFull && r.State == core.Running && r.WritableEpoch == w.epoch() &&
+			r.Room.Full && r.Room.Low && r.Room.Size == 600<<20
+	})
+	must(t, unix.Mount("tmpfs", volume, "tmpfs", unix.MS_REMOUNT, "size=1g"))
+	select {
+	case err := <-committed:
+		must(t, err)
+	case <-time.After(2 * patience): // mysqld tries once a minute
+		t.Fatal("the commit has not ended, although there is space")
+	}
+	w.await(one, "not full", func(r core.Report) bool {
+		return r.Reason == "" && !r.Room.Full && !r.Room.Low && r.Room.Size == 1<<30
+	})
+}
+
+// A group has the transaction by then, and its primary still waits for space to write it down.
+func TestAFullPrimaryOfAGroupSaysSo(t *testing.T) {
+	w := newGroup(t, 1)
+	volume := filepath.Join(w.dir, "db-1", "volume")
+	mountSmall(t, volume, "700m")
+	one := w.start(1)
+	w.madeBy(one)
+	db := w.app(one)
+	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	fillUp(t, volume)
+	awaitHungCommit(t, db)
+	w.await(one, "full", func(r core.Report) bool {
+		return r.Reason == core.InstanceDiskFull && r.State == core.Running && r.TakesWrites()
+	})
+}
+
 // The receiver of a full replica waits for space, for ever, and a STOP waits for it. Without the
 // promise of this replica nobody could be promoted in its primary's place.
 func TestAReplicaWhoseVolumeIsFullStopsReceiving(t *testing.T) {
@@ -156,8 +199,8 @@ func (w *world) awaitReceiverWithoutSpace(n *node) {
 	})
 }
 
-// awaitHungCommit writes until a commit does not come back.
-func awaitHungCommit(t *testing.T, db *sql.DB) {
+// awaitHungCommit writes until a commit does not come back, and returns where it tells once it has.
+func awaitHungCommit(t *testing.T, db *sql.DB) (committed <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
@@ -177,7 +220,7 @@ func awaitHungCommit(t *testing.T, db *sql.DB) {
 		case err := <-written:
 			must(t, err)
 		case <-time.After(5 * time.Second):
-			return
+			return written
 		case <-end:
 			t.Fatal("mysqld goes on writing to a full volume")
 		}

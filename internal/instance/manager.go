@@ -211,7 +211,7 @@ func (m *manager) process() agent.Mysqld {
 		AnsweredAt: s.status.answered, DiskStalled: stalls, DownSince: s.mysqld.downSince, Ended: s.mysqld.ended,
 		MayWrite: s.mysqld.mayWrite,
 		Failures: s.mysqld.failures, DataRemoved: s.mysqld.dataRemoved, LoginRefused: s.access.refused,
-		Ending: s.status.ending,
+		Ending: s.status.ending, LacksSpace: s.status.commits.LackSpace,
 	}
 	if s.mysqld.proc != nil {
 		p.StartedAt = s.mysqld.proc.started

@@ -36,13 +36,14 @@ type statusState struct {
 	receiving  receiving
 	receiveTry time.Time
 	applying   applying
+	commits    agent.Commits
 }
 
 // startsAnew forgets what was known of an earlier process: nothing is known yet of one that was
 // just started.
 func (s *statusState) startsAnew() {
 	s.server, s.misses, s.ending, s.receiveTry = nil, 0, false, time.Time{}
-	s.applying = applying{}
+	s.applying, s.commits = applying{}, agent.Commits{}
 }
 
 // keepPolling asks mysqld how it is.
@@ -208,6 +209,7 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 	}
 	s.status.receiving.note(server, at)
 	s.status.applying.note(server, at)
+	s.status.commits = s.status.commits.Note(server, m.room.known(), at)
 	s.status.server, s.status.at = server, at
 	s.status.lagging = agent.Lags(s.status.lagging, server, readLag(s.cluster.object))
 	topology.noteRole(server)

@@ -50,8 +50,11 @@ func (r *roomMeter) measureOnce() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := agent.RoomOf(r.last, free, size)
-	if r.last == nil && now.Low || r.last != nil && r.last.Low != now.Low {
-		r.log.Warn("how much of the volume is free has changed", "free", free, "size", size, "nearlyFull", now.Low)
+	switch wasLow := r.last != nil && r.last.Low; {
+	case now.Low && !wasLow:
+		r.log.Warn("the volume is nearly full", "free", free, "size", size)
+	case wasLow && !now.Low:
+		r.log.Info("the volume is not nearly full any more", "free", free, "size", size)
 	}
 	r.last, r.at = now, time.Now()
 }

@@ -193,7 +193,9 @@ type Mysqld struct {
 	AnsweredAt time.Time
 	// DiskStalled tells whether the volume has not completed a write for too long.
 	DiskStalled bool
-	StartedAt   time.Time
+	// LacksSpace tells whether its commits wait for space on the volume.
+	LacksSpace bool
+	StartedAt  time.Time
 	// DownSince is when it ended, or when the manager began.
 	DownSince time.Time
 	// Ended tells whether this manager has seen it end without having asked for it.

@@ -285,7 +285,7 @@ func inGroup(f *Facts) (Decision, bool) {
 	case v.Role == core.MemberPrimary && allOnline(v) && v.ViewID != f.Member.Forgot && f.Member.HandingTo == "":
 		return tell(core.Running, "", "", ForgetFormer{v.ViewID})
 	case v.State == core.MemberOnline:
-		return tell(core.Running, "", "")
+		return f.open()
 	case v.State == core.MemberRecovering:
 		return tell(core.Running, core.MemberIsRecovering, "receives from another member what it lacks")
 	case v.State == core.MemberError:

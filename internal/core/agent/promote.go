@@ -13,7 +13,7 @@ func promote(f *Facts) (Decision, bool) {
 	}
 	p := f.promotion()
 	if f.WritableEpoch == p.Epoch {
-		return tell(core.Running, "", "")
+		return f.open()
 	}
 	if d, waits := applyAll(f, p); waits {
 		return d, true

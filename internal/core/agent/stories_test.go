@@ -306,6 +306,8 @@ func (s *story) mysqld(key, value string) bool {
 		}
 	case "stalled":
 		m.DiskStalled = yes
+	case "lacks-space":
+		m.LacksSpace = yes
 	case "ending":
 		m.Ending, m.AnsweredAt = yes, s.f.Now
 	case "may-write":

@@ -51,6 +51,7 @@ func decide(o *core.Observation) *decision {
 	d.resume()
 	d.acknowledge()
 	d.tellTurnedAway()
+	d.tellFull()
 	d.keepSize()
 	d.keepLeased()
 	d.mendLease()

@@ -55,6 +55,7 @@ var rules = []rule{
 	{core.PrimaryTerminating, func(s *primaryView) bool { return isWritable(s) && s.isTerminating() },
 		constant("its Pod is being stopped")},
 	{core.PrimaryIsolated, isolated, constant("commits hang: it takes writes, but its replicas cannot reach it")},
+	{core.PrimaryFull, isFull, func(s *primaryView) string { return s.report.Message }},
 	{core.PrimaryHealthy, isWritable, constant("it takes writes")},
 	{core.PrimaryClosed, closed,
 		constant("it was made read-only to give its data to instances without which no commit ends")},
@@ -114,6 +115,9 @@ func isolated(s *primaryView) bool {
 	return isWritable(s) && s.o.Cluster.Durability.Mode.WaitsForEver() && p.RequiredAcks > 0 &&
 		receivers(s) < p.RequiredAcks && connectors(s) >= n-p.RequiredAcks
 }
+
+// isFull reports whether commits of the primary wait for space on its volume.
+func isFull(s *primaryView) bool { return isWritable(s) && s.report.Reason == core.InstanceDiskFull }
 
 // isBeforePromotion reports whether the granted primary was seen writable, and what is known of it
 // here was said before it had seen that it is promoted. Another operator sees more at this moment.

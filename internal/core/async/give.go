@@ -123,7 +123,7 @@ func (d *decision) giveData() {
 		d.Doing("waiting for " + d.Status.Promotion.Instance + " to become writable: " + d.promotionProgress())
 	case core.PrimaryLostTransactions:
 		d.blockLost()
-	case core.PrimaryHealthy, core.PrimaryTerminating, core.PrimaryIsolated:
+	case core.PrimaryHealthy, core.PrimaryTerminating, core.PrimaryIsolated, core.PrimaryFull:
 		d.closeOrStay(op)
 	default:
 		d.Doing("the primary " + op.From + ", which was to give its data: " + d.diagnosis.says)

@@ -29,6 +29,9 @@ func (d *decision) operate() {
 		d.giveData()
 	case d.diagnosis.name == core.PrimaryIsolated:
 		d.replaceIsolated()
+	case d.diagnosis.name == core.PrimaryFull:
+		d.settle()
+		d.beginSwitchover()
 	case d.diagnosis.name.IsFailing(), d.isReplacing():
 		d.failOver()
 	case d.diagnosis.name.IsWell():

@@ -41,6 +41,13 @@ func (d *decision) howItStands() string {
 	}
 }
 
+// tellFull tells of a primary whose volume is full; who is told by Kubernetes' events is, too.
+func (d *decision) tellFull() {
+	if d.diagnosis.name == core.PrimaryFull {
+		d.TellFull(d.Status.Promotion.Instance, d.diagnosis.says)
+	}
+}
+
 // laggards names the instances that are not where they should be.
 func (d *decision) laggards() []string {
 	var names []string

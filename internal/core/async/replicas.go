@@ -108,7 +108,7 @@ func (d *decision) judgeReplicas() {
 // being about to with all that it had to have.
 func (d *decision) isReference() bool {
 	switch name := d.diagnosis.name; {
-	case name.IsWell():
+	case name.IsWell(), name == core.PrimaryFull:
 		return true
 	case name == core.PrimaryDemoted, name == core.PrimaryClosed:
 		r, serves := serving(d.holder())

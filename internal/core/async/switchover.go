@@ -370,7 +370,7 @@ func (d *decision) becomeFailover(prefer, why string) {
 func (d *decision) awaitTarget(op *core.Operation) {
 	name := d.diagnosis.name
 	switch {
-	case name.IsWell():
+	case name.IsWell(), name == core.PrimaryFull:
 		d.settle()
 	case name == core.PrimaryLostTransactions:
 		d.blockLost()

@@ -6,6 +6,11 @@ import (
 	"cnmsql.co/internal/core"
 )
 
+// TellFull tells of a primary whose commits hang because its volume is full, in its own words.
+func (d *Draft) TellFull(primary, says string) {
+	d.Announce(true, core.ReasonFull, primary, "commits on "+primary+" hang: "+says)
+}
+
 // TellNearlyFull names the instances of whose volumes little is free, by what they said last: one that
 // is not heard for a moment is no news. It is an event once, for the volumes of a cluster fill alike.
 func (d *Draft) TellNearlyFull() {

@@ -49,6 +49,7 @@ func decide(o *core.Observation) *decision {
 	d.join()
 	d.route()
 	d.TellForeign()
+	d.tellFull()
 	d.TellNearlyFull()
 	d.tellWithoutEffect()
 	d.tellCertificates()

@@ -70,7 +70,7 @@ func (w *world) facts(in *instance) *agent.Facts {
 		NoReceivingBelow: in.frozen,
 		Member:           m.member, Donor: m.donor, Primary: m.position, AskFailed: m.askFailed, TerminatingSince: m.stopping,
 		Mysqld: agent.Mysqld{Up: in.up, Accepted: in.answers(), Answers: in.answers(), AnsweredAt: w.now,
-			StartedAt: w.now, DownSince: m.downSince}}
+			StartedAt: w.now, DownSince: m.downSince, LacksSpace: in.hangs}}
 	f.Member.Of = in.of
 	if in.answers() {
 		f.Server = w.server(in)

@@ -50,6 +50,7 @@ type instance struct {
 	idle   bool // its manager does nothing
 	lags   bool // more than the user allows
 	room   *core.Room
+	hangs  bool // its commits wait for space
 	doomed doom
 	m      manager
 	// stale is the view of a member that was expelled without knowing it; lie is what

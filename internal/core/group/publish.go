@@ -99,7 +99,7 @@ func (d *decision) publish() {
 // noteFailing notes since when there has been nobody who takes writes.
 func (d *decision) noteFailing() {
 	switch {
-	case d.Status.Diagnosis == core.PrimaryHealthy || d.Status.Diagnosis == core.DiagnosisNone:
+	case d.Status.Diagnosis.TakesWrites() || d.Status.Diagnosis == core.DiagnosisNone:
 		d.Status.FailingSince = time.Time{}
 	case d.Status.FailingSince.IsZero():
 		d.Status.FailingSince = d.Now
@@ -151,6 +151,8 @@ func (d *decision) diagnosis() core.Diagnosis {
 	switch {
 	case !d.g.Bootstrapped:
 		return core.DiagnosisNone
+	case d.fullPrimary() != "":
+		return core.PrimaryFull
 	case d.seen.agreed && d.seen.primary != "":
 		return core.PrimaryHealthy
 	case d.seen.agreed:
@@ -162,11 +164,31 @@ func (d *decision) diagnosis() core.Diagnosis {
 	}
 }
 
+// fullPrimary tells, in its own words, of a primary whose commits wait for space; "" when they do not.
+func (d *decision) fullPrimary() string {
+	in := d.Instance(d.seen.primary)
+	if !d.seen.agreed || in == nil {
+		return ""
+	}
+	if r, known := in.Report.Get(); known && r.Reason == core.InstanceDiskFull && r.State == core.Running {
+		return r.Message
+	}
+	return ""
+}
+
+func (d *decision) tellFull() {
+	if says := d.fullPrimary(); says != "" && d.g.Bootstrapped {
+		d.TellFull(d.seen.primary, says)
+	}
+}
+
 // state is the situation in MOCO's terms.
 func (d *decision) state() core.ClusterState {
 	switch {
 	case !d.g.Bootstrapped:
 		return d.Cluster.FirstState()
+	case d.Status.Diagnosis == core.PrimaryFull:
+		return core.StateIncomplete
 	case d.seen.agreed && d.seen.primary != "" && d.seen.online == d.Cluster.Wanted &&
 		len(d.Instances) == d.Cluster.Wanted && d.Status.Ready == len(d.Instances):
 		return core.StateHealthy

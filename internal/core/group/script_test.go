@@ -29,7 +29,7 @@ import (
 //	                              its manager does not notice
 //	cut c-1 c-2 | heal c-1 c-2    cut off, from each other part of the group and from the operator
 //	lags c-2 | follows c-2        applies what is older than the user wants to be read | no more
-//	room c-2 ample|low|full       how much of its volume is free
+//	room c-2 ample|low|full|hangs how much of its volume is free; nothing, and its commits hang
 //	deaf c-1 | heard c-1          the operator alone cannot hear its manager | can again
 //	gone c-1                      its Pod is gone, and nobody makes another
 //	says c-3 primary=c-3          a member lies about who is primary; says c-3 truth
@@ -207,7 +207,8 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 	case "follows":
 		in.lags = false
 	case "room":
-		in.room = &core.Room{Size: 1 << 30, Low: last.Key != "ample", Full: last.Key == "full"}
+		in.room = &core.Room{Size: 1 << 30, Low: last.Key != "ample", Full: last.Key == "full" || last.Key == "hangs"}
+		in.hangs = last.Key == "hangs"
 	case "deaf":
 		in.deaf = true
 	case "heard":
