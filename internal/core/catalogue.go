@@ -224,6 +224,7 @@ var refusals = []row[Reason]{
 	{RefusalTargetDiverged,
 		"the target holds transactions that the primary does not have", "switchover.md#refusals"},
 	{RefusalTargetNotReplicating, "the target does not receive from the primary", "switchover.md#refusals"},
+	{RefusalTargetFull, "the target's volume is full: its first commit would hang", "switchover.md#refusals"},
 	{RefusalDeadline, "an operation did not end in its time and was given up", "switchover.md#refusals"},
 	{RefusalProblem,
 		"an instance cannot start, and the cluster has no primary yet", "troubleshooting.md#blocked-before-anything-starts"},

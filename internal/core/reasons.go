@@ -182,6 +182,7 @@ const (
 	RefusalTargetNotReady       Reason = "TargetNotReady"
 	RefusalTargetDiverged       Reason = "TargetDiverged"
 	RefusalTargetNotReplicating Reason = "TargetNotReplicating"
+	RefusalTargetFull           Reason = "TargetFull"
 	RefusalDeadline             Reason = "DeadlineExceeded"
 	RefusalProblem              Reason = "Problem"
 	RefusalAllDiverged          Reason = "AllCandidatesDiverged"

@@ -20,6 +20,9 @@ func (r *Room) lasting() *Room {
 	return &Room{Size: r.Size, Low: r.Low, Full: r.Full}
 }
 
+// TargetFullText is why an instance that IsFull is not asked to become primary.
+const TargetFullText = "its volume is full, and its first commit would hang: raise spec.storage.size"
+
 // IsFull reports whether the instance has no space for another commit, as far as it knows: little is
 // free, or its receiver waits for space.
 func (r *Report) IsFull() bool {

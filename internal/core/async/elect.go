@@ -139,7 +139,7 @@ func dominates(v voter, all []voter) bool {
 func (b ballot) byPreference(x, y voter) int {
 	return cmp.Or(
 		cmp.Compare(btoi(x.lacks), btoi(y.lacks)),
-		cmp.Compare(btoi(hasNoSpace(x.report)), btoi(hasNoSpace(y.report))), // its first commit would hang
+		cmp.Compare(btoi(x.report.IsFull()), btoi(y.report.IsFull())), // its first commit would hang
 		-cmp.Compare(btoi(x.in.Name == b.prefer), btoi(y.in.Name == b.prefer)),
 		cmp.Compare(btoi(b.isHolder(x)), btoi(b.isHolder(y))),
 		core.CompareSeries(x.report.Version, y.report.Version), // the others may not be able to follow a later one
@@ -153,10 +153,6 @@ func (b ballot) byPreference(x, y voter) int {
 func (b ballot) isHolder(v voter) bool {
 	p := b.o.Cluster.Status.Promotion
 	return p != nil && v.in.Name == p.Instance
-}
-
-func hasNoSpace(r core.Report) bool {
-	return r.Server.Replication != nil && r.Server.Replication.NoSpace
 }
 
 func lag(r core.Report) float64 {

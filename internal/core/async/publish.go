@@ -61,7 +61,7 @@ func (d *decision) laggards() []string {
 			names = append(names, in.Name+" ("+absence+")")
 		case !isPrimary && d.Status.Promotion != nil && !streams(r, d.Status.Promotion.Instance):
 			names = append(names, in.Name+" (does not replicate yet)")
-		case !isPrimary && hasNoSpace(r):
+		case !isPrimary && r.IsFull():
 			names = append(names, in.Name+" (its volume is full)")
 		case !isPrimary && !r.Server.SuperReadOnly:
 			names = append(names, in.Name+" (not read-only)")
@@ -127,7 +127,7 @@ func (d *decision) clusterState() core.ClusterState {
 			return
 		}
 		withData++
-		isWhole := !slices.Contains(d.Status.Broken, in.Name) && !d.mayLack(r) && !hasNoSpace(r)
+		isWhole := !slices.Contains(d.Status.Broken, in.Name) && !d.mayLack(r) && !r.IsFull()
 		if pod, _ := in.Pod.Get(); pod.Ready && isWhole && r.Server.SuperReadOnly &&
 			streams(r, d.Status.Promotion.Instance) {
 			healthy++

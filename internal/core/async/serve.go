@@ -189,8 +189,22 @@ func (d *decision) tellHangs(acks, attached int) {
 		return
 	}
 	d.Status.CommitsHang = true
-	d.Doing(fmt.Sprintf("commits on %s wait for %s, and %s attached: writes hang until replicas are back",
-		d.Status.Promotion.Instance, core.Acknowledgements(acks), are(attached, "replica")))
+	d.Doing(fmt.Sprintf("commits on %s wait for %s, and %s attached: writes hang until replicas are back%s",
+		d.Status.Promotion.Instance, core.Acknowledgements(acks), are(attached, "replica"), d.fullText()))
+}
+
+// fullText names the replicas that could acknowledge if they had space.
+func (d *decision) fullText() string {
+	var full []string
+	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
+		if r, ok := serving(in); ok && r.IsFull() {
+			full = append(full, in.Name)
+		}
+	})
+	if len(full) == 0 {
+		return ""
+	}
+	return "; there is no space on the volume of " + strings.Join(full, ", ") + ": raise spec.storage.size"
 }
 
 // are is "1 replica is", "2 replicas are".
@@ -295,12 +309,13 @@ func (d *decision) replicasWith(set gtid.Set) int {
 }
 
 // attached counts the replicas that acknowledge: both the primary and the
-// replicas themselves must say so.
+// replicas themselves must say so. One that waits for space acknowledges nothing.
 func (d *decision) attached(primary core.Report, name string) int {
 	n := 0
 	otherMembers(d.Observation, name, func(in *core.Instance) {
 		r, ok := serving(in)
-		if ok && streams(r, name) && r.Server.SemiSync.ReplicaEnabled && !slices.Contains(d.Status.Diverged, in.Name) {
+		if ok && streams(r, name) && !r.Server.Replication.NoSpace && r.Server.SemiSync.ReplicaEnabled &&
+			!slices.Contains(d.Status.Diverged, in.Name) {
 			n++
 		}
 	})

@@ -202,6 +202,8 @@ func (d *decision) cannotLead(in *core.Instance) *core.Problem {
 		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: volumeGoes}
 	case !eligible(r):
 		return &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: whyUnfit(r)}
+	case r.IsFull():
+		return &core.Problem{Reason: core.RefusalTargetFull, Message: core.TargetFullText}
 	case d.mayLack(r):
 		text := "it " + mayLackText + "; it is whole again when it holds what " + d.Status.Promotion.Instance + " had"
 		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: text}

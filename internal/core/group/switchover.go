@@ -146,6 +146,9 @@ func (d *decision) cannotBePrimary(name string) *core.Problem {
 	if in.IsStopping() {
 		return no(core.RefusalTargetNotOnline, "it is being stopped")
 	}
+	if in.Report.Is(func(r core.Report) bool { return r.IsFull() }) {
+		return no(core.RefusalTargetFull, core.TargetFullText)
+	}
 	if older := d.seen.older(name); older != "" {
 		return no(core.RefusalTargetNewer, fmt.Sprintf("it runs MySQL %s and %s runs %s: a group makes nobody "+
 			"primary who is newer than another member",
