@@ -20,6 +20,10 @@ func (r *Room) lasting() *Room {
 	return &Room{Size: r.Size, Low: r.Low, Full: r.Full}
 }
 
+// LacksSpace reports whether the instance runs, and says that it waits for space: a primary with its
+// commits, a replica with what it receives.
+func (r *Report) LacksSpace() bool { return r.State == Running && r.Reason == InstanceDiskFull }
+
 // TargetFullText is why an instance that IsFull is not asked to become primary.
 const TargetFullText = "its volume is full, and its first commit would hang: raise spec.storage.size"
 

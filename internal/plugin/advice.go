@@ -272,7 +272,13 @@ func reclone(aim string, r *Report, instance string) string {
 }
 
 func adviseWaiting(f *Facts, r *Report) []string {
-	if r.Writable != WritableWaiting || !f.topology().UsesSemiSync() {
+	switch primary := f.live(r.Primary); {
+	case r.Writable != WritableWaiting:
+		return nil
+	case primary != nil && primary.LacksSpace():
+		return []string{fmt.Sprintf("raise spec.storage.size (kubectl edit cluster %s -n %s); what else makes space, "+
+			"and what hangs until there is some: docs/runbooks.md#the-disk-is-full", r.Name, r.Namespace)}
+	case !f.topology().UsesSemiSync():
 		return nil
 	}
 	return []string{"bring replicas back, or lower spec.minSyncReplicas or spec.mysql.semiSync.dataDurability " +

@@ -223,6 +223,15 @@ func unreachable() *Facts {
 	return f
 }
 
+func full() *Facts {
+	f := healthy()
+	says := "its volume is full, and commits wait for space: raise spec.storage.size, or free space; they go on " +
+		"within a minute of that"
+	f.phase(core.PhaseDegraded, core.PrimaryFull, "commits on demo-1 hang: "+says)
+	f.live("demo-1").Reason, f.live("demo-1").Message = core.InstanceDiskFull, says
+	return f
+}
+
 func writesWait() *Facts {
 	f := healthy()
 	f.phase(core.PhaseDegraded, core.PrimaryHealthy, "waiting for the instances to become ready")
@@ -299,7 +308,7 @@ var situations = map[string]func() *Facts{
 	"healthy": healthy, "failover": failover, "failover-long": failoverForLong, "blocked": blocked,
 	"provisioning": provisioning, "diverged": diverged, "degraded": degraded,
 	"unreachable": unreachable, "writes-wait": writesWait, "not-permitted": notPermitted, "untouched": untouched,
-	"fenced-primary": fencedPrimary, "bounded": bounded, "outage": outage,
+	"fenced-primary": fencedPrimary, "bounded": bounded, "outage": outage, "full": full,
 	"restoring": isRestored, "restoring-files": restoringFiles,
 }
 

@@ -11,7 +11,7 @@ import (
 type Writable string
 
 // Answers. WritableWaiting: the primary accepts writes, but their commits wait
-// for acknowledgements that nobody can give.
+// for acknowledgements that nobody can give, or for space.
 const (
 	WritableYes     Writable = "yes"
 	WritableNo      Writable = "no"

@@ -66,6 +66,9 @@ func allOf(uuid string) gtid.Set {
 	return all
 }
 
+// fullText follows the name of a primary that LacksSpace.
+const fullText = " accepts writes, but each commit waits for space on its volume"
+
 // routed returns whether clients reach the instance that accepts writes: they do if the Service
 // leads there. A Service that is not there, or could not be read, is not held against it. because
 // is why that instance accepts writes.

@@ -24,6 +24,8 @@ func (async) writable(f *Facts, d Durability) (Writable, string) {
 		return writableByDiagnosis(f, p.Instance)
 	case r.WritableEpoch != p.Epoch:
 		return WritableNo, fmt.Sprintf("%s is %s and does not accept writes", p.Instance, describeState(r))
+	case r.LacksSpace():
+		return WritableWaiting, p.Instance + fullText
 	case d.Acks != nil && *d.Acks > *d.Attached && core.DurabilityMode(d.Mode).WaitsForEver():
 		return WritableWaiting, fmt.Sprintf("%s accepts writes, but each commit waits for %s, and %s attached",
 			p.Instance, count(*d.Acks, "acknowledgement"), isAre(*d.Attached, "replica"))

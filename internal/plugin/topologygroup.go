@@ -21,6 +21,8 @@ func (group) writable(f *Facts, _ Durability) (Writable, string) {
 	case len(writers) > 1:
 		return WritableUnknown, strings.Join(writers, " and ") +
 			" BOTH SAY that they are the primary of a group with a quorum; if that lasts, the group is split in two"
+	case len(writers) == 1 && f.live(writers[0]).LacksSpace():
+		return WritableWaiting, writers[0] + fullText
 	case len(writers) == 1:
 		return f.routed(writers[0], writers[0]+" is the primary of the group and accepts writes")
 	case primary == "":

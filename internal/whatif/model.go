@@ -359,7 +359,8 @@ func (m *model) attached(source string) int {
 // receives reports whether the instance receives from a source of the cluster.
 func (m *model) receives(t *manager, source string) bool {
 	s := t.report.Server
-	return s != nil && s.Replication != nil && s.Replication.IORunning && isHostOf(s.Replication.SourceHost, source)
+	return s != nil && s.Replication != nil && s.Replication.IORunning && !s.Replication.NoSpace &&
+		isHostOf(s.Replication.SourceHost, source)
 }
 
 func isHostOf(host, instance string) bool {

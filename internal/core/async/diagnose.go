@@ -117,7 +117,7 @@ func isolated(s *primaryView) bool {
 }
 
 // isFull reports whether commits of the primary wait for space on its volume.
-func isFull(s *primaryView) bool { return isWritable(s) && s.report.Reason == core.InstanceDiskFull }
+func isFull(s *primaryView) bool { return isWritable(s) && s.report.LacksSpace() }
 
 // isBeforePromotion reports whether the granted primary was seen writable, and what is known of it
 // here was said before it had seen that it is promoted. Another operator sees more at this moment.

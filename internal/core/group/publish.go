@@ -170,7 +170,7 @@ func (d *decision) fullPrimary() string {
 	if !d.seen.agreed || in == nil {
 		return ""
 	}
-	if r, known := in.Report.Get(); known && r.Reason == core.InstanceDiskFull && r.State == core.Running {
+	if r, known := in.Report.Get(); known && r.LacksSpace() {
 		return r.Message
 	}
 	return ""
