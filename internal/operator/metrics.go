@@ -20,8 +20,8 @@ type Metrics struct {
 	group                                                       groupMetrics
 }
 
-// meterLog has the lines counted that were dropped from the operator's log.
-func meterLog(reg prometheus.Registerer, dropped func() uint64) {
+// MeterLog has the lines counted that were dropped from the operator's log.
+func MeterLog(reg prometheus.Registerer, dropped func() uint64) {
 	if dropped == nil {
 		return
 	}

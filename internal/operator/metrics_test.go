@@ -202,8 +202,8 @@ func TestTheEndOfAnAuthorityIsAMetric(t *testing.T) {
 
 func TestDroppedLinesOfTheLogAreCounted(t *testing.T) {
 	reg, lost := prometheus.NewRegistry(), uint64(0)
-	meterLog(reg, nil)
-	meterLog(reg, func() uint64 { return lost })
+	MeterLog(reg, nil)
+	MeterLog(reg, func() uint64 { return lost })
 	lost = 3
 	all, err := reg.Gather()
 	if err != nil || len(all) != 1 || all[0].GetName() != "cnmsql_operator_log_dropped_lines_total" ||

@@ -84,7 +84,7 @@ func Run(ctx context.Context, conf *rest.Config, o Options) error {
 			return err
 		}
 	}
-	meterLog(metrics.Registry, o.DroppedLines)
+	MeterLog(metrics.Registry, o.DroppedLines)
 	mgr, err := ctrl.NewManager(conf, options)
 	if err != nil {
 		return err

@@ -59,6 +59,7 @@ func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	reg, all := prometheus.NewRegistry(), map[string][]string{}
 	operator.NewMetrics(reg)
+	operator.MeterLog(reg, func() uint64 { return 0 })
 	verify.NewMetrics(reg)
 	backups.NewMetrics(reg, nil)
 	descs := make(chan *prometheus.Desc)
