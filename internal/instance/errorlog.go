@@ -25,6 +25,7 @@ type errorLog struct {
 	// not to pay for that.
 	limit   *rate.Limiter
 	leftOut int
+	toldAt  time.Time // how much was left out was told last
 
 	mu     sync.Mutex
 	errors []lastError
@@ -49,6 +50,9 @@ const fullWords = 15 * time.Minute
 const (
 	linesPerSecond = 100
 	linesAtOnce    = 2000
+	// leftOutTold is how often it is told at most how much was left out: else each line that is
+	// forwarded would be two.
+	leftOutTold = time.Second
 )
 
 func newErrorLog(log *slog.Logger, groupNews func()) *errorLog {
@@ -96,7 +100,9 @@ func (e *errorLog) forward(r slog.Record) {
 		e.leftOut++
 		return
 	}
-	e.tellLeftOut()
+	if time.Since(e.toldAt) >= leftOutTold {
+		e.tellLeftOut()
+	}
 	r.Add("source", "mysqld")
 	if h := e.log.Handler(); h.Enabled(context.Background(), r.Level) {
 		_ = h.Handle(context.Background(), r)
@@ -107,7 +113,7 @@ func (e *errorLog) tellLeftOut() {
 	if e.leftOut > 0 {
 		e.log.Warn("mysqld writes its error log faster than it is passed on", "leftOut", e.leftOut,
 			"linesPerSecond", linesPerSecond)
-		e.leftOut = 0
+		e.leftOut, e.toldAt = 0, time.Now()
 	}
 }
 

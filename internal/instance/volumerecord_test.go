@@ -193,6 +193,7 @@ func TestAFloodOfErrorsIsLeftOut(t *testing.T) {
 	var out bytes.Buffer
 	e := newErrorLog(newLogger(&out, "info"), nil)
 	const lines = 100_000
+	begun := time.Now()
 	flood := strings.Repeat("2026-11-21T03:00:05.194570Z 0 [ERROR] [MY-012592] [InnoDB] Operating system error "+
 		"number 9 in a file operation.\n", lines)
 	e.read(strings.NewReader(flood + "2026-11-21T03:00:06Z 0 [ERROR] [MY-012640] [InnoDB] Error number 28 means 'No " +
@@ -207,6 +208,9 @@ func TestAFloodOfErrorsIsLeftOut(t *testing.T) {
 	}
 	if forwarded < linesAtOnce || forwarded > lines/2 || forwarded+leftOut < lines {
 		t.Errorf("of %d lines %d are passed on, and %d said to be left out", lines, forwarded, leftOut)
+	}
+	if took := time.Since(begun); len(told) > int(took/leftOutTold)+2 {
+		t.Errorf("in %s it is told %d times how many were left out", took, len(told))
 	}
 	if last, full := e.last(); !full || !strings.Contains(last, "No space left") {
 		t.Errorf("what matters in the flood is lost: %q, full %t", last, full)
