@@ -24,7 +24,7 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	case agent.StopServer:
 		return m.stopServer(a)
 	case agent.Abort:
-		return m.abort(ctx, a)
+		return m.activities.end(ctx, failureOf(a), m.killMysqld)
 	case agent.CloneFrom:
 		return m.cloner.cloneFrom(a.Donor)
 	case agent.Demote:
@@ -62,23 +62,6 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()
 	return m.say(ctx, a)
-}
-
-// abort ends what goes on, and mysqld, and returns when both have ended: before that, nothing else can
-// be decided.
-func (m *manager) abort(ctx context.Context, a agent.Abort) error {
-	over := m.activities.cancel(failureOf(a))
-	if err := m.killMysqld(); err != nil || over == nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, statementLimit)
-	defer cancel()
-	select {
-	case <-over:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("what was begun does not end: %w", ctx.Err())
-	}
 }
 
 // failureOf is with what an activity that is aborted has failed; nil when it has not.

@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -94,4 +95,21 @@ func (a *activities) cancel(why error) (over <-chan struct{}) {
 	}
 	a.abort(why)
 	return a.over
+}
+
+// end ends what goes on as cancel does, and mysqld by a function, and returns when both have ended: before
+// that, nothing else can be decided.
+func (a *activities) end(ctx context.Context, why error, kill func() error) error {
+	over := a.cancel(why)
+	if err := kill(); err != nil || over == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	defer cancel()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("what was begun does not end: %w", ctx.Err())
+	}
 }
