@@ -39,18 +39,27 @@ func (p Place) Choose(ctx context.Context, a *facts.Archive, base facts.Base, ta
 			return facts.Plan{}, got.Refusal
 		case got.Expand != nil:
 			if err := p.expand(ctx, a, *got.Expand); err != nil {
-				return facts.Plan{}, err
+				return facts.Plan{}, otherwise(ctx, got, err)
 			}
 			continue
 		case got.Read == nil:
 			return got.Plan, nil
 		}
 		list, err := p.transactions(ctx, got.Read.Pieces)
-		if err != nil {
-			return facts.Plan{}, err
+		if err != nil && (!got.Aside || ctx.Err() != nil) {
+			return facts.Plan{}, otherwise(ctx, got, err)
 		}
 		read[got.Read.Pieces[len(got.Read.Pieces)-1].Key()] = list
 	}
+}
+
+// otherwise is the error where something cannot be read: the refusal of which it would have proven a time, if
+// it is needed for nothing else. Damage elsewhere in the archive is no hindrance.
+func otherwise(ctx context.Context, got facts.Selection, err error) error {
+	if got.Otherwise == nil || ctx.Err() != nil {
+		return err
+	}
+	return got.Otherwise
 }
 
 // Opens looks whether all of a plan can be read: of each recipient that a part is encrypted

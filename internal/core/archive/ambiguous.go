@@ -56,7 +56,7 @@ func (s *selector) firstIn(p Part) (first time.Time) {
 		return first
 	case !known:
 		pieces, _ := s.line.pieces(p)
-		s.unread = &Step{pieces, take}
+		s.unread, s.aside = &Step{pieces, take}, true
 		return first
 	}
 	return earliest(all, take)
@@ -85,8 +85,14 @@ func (s *selector) lastBefore(epoch int64) (last time.Time) {
 // proveTimes leaves the times in a refusal that can be restored to, as is tried, and takes others for those
 // of which two primaries do not agree. asks is what has to be known first.
 func (r *Refusal) proveTimes(try func(time.Time) Selection) (asks *Selection) {
-	if r.Nearest, asks = proven(r.Nearest, try, func(r *Refusal) time.Time { return r.Nearest }); asks == nil {
-		r.Later, asks = proven(r.Later, try, func(r *Refusal) time.Time { return r.Later })
+	nearest, later := r.Nearest, r.Later
+	r.Nearest, r.Later = time.Time{}, time.Time{} // until they are proven
+	if nearest, asks = proven(nearest, try, func(r *Refusal) time.Time { return r.Nearest }); asks != nil {
+		return asks
+	}
+	r.Nearest = nearest
+	if later, asks = proven(later, try, func(r *Refusal) time.Time { return r.Later }); asks == nil {
+		r.Later = later
 	}
 	return asks
 }

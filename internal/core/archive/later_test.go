@@ -114,3 +114,19 @@ func TestAPartOfWhichSomeWasLostIsReadBeforeATimeIsRefused(t *testing.T) {
 		t.Errorf("%s, refused %v", got.Plan.Set, got.Refusal)
 	}
 }
+
+// A part that has to be read only to prove a time that a refusal names is no hindrance where it is damaged:
+// the refusal is told without that time.
+func TestWhatOnlyProvesATimeIsNeededForNothing(t *testing.T) {
+	a := story()
+	base := Base{Epoch: 1, End: set("a1-3"), Time: at(3.5)}
+	got := Select(a, base, Target{Kind: ToTime, Time: at(2)}, nil)
+	if got.Read == nil || got.Otherwise == nil || got.Otherwise.Reason != TargetBeforeBackup ||
+		!got.Otherwise.Nearest.IsZero() {
+		t.Fatalf("%+v, otherwise %+v", got, got.Otherwise)
+	}
+	got = Select(a, base, Target{Kind: ToTime, Time: at(2)}, contents(a))
+	if got.Refusal == nil || !got.Refusal.Nearest.Equal(at(3.5)) || got.Otherwise != nil {
+		t.Errorf("%+v", got)
+	}
+}

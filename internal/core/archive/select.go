@@ -41,6 +41,12 @@ type Selection struct {
 	Refusal *Refusal
 	Read    *Step
 	Expand  *Part
+	// Aside: what is to be read stands behind the end of the replay. Where it cannot be read, it counts as read
+	// without a transaction.
+	Aside bool
+	// Otherwise is what is refused where what is to be known cannot be read: that only proves the times
+	// that a refusal names, and it names none that is not proven. nil where it is needed.
+	Otherwise *Refusal
 }
 
 // Select finds what to replay on base to come to target. The facts of parts do not tell the
@@ -57,6 +63,7 @@ func Select(a Archive, base Base, target Target, read map[Key][]Transaction) Sel
 		return selectOnly(a, base, Target{Kind: ToTime, Time: at}, read)
 	})
 	if asks != nil {
+		asks.Otherwise = got.Refusal
 		return *asks
 	}
 	return got
@@ -101,6 +108,8 @@ type selector struct {
 	// known.
 	unread *Step
 	expand *Part
+	// aside is set when unread stands behind the end.
+	aside bool
 }
 
 // check refuses what can be told without the order of the transactions.
@@ -231,7 +240,7 @@ func (s *selector) walk() Selection {
 	case s.expand != nil:
 		return Selection{Expand: s.expand}
 	case s.unread != nil:
-		return Selection{Read: s.unread}
+		return Selection{Read: s.unread, Aside: s.aside}
 	case overtaken != nil:
 		return Selection{Refusal: overtaken}
 	case !isReached && len(end) > 0:
