@@ -77,9 +77,9 @@ func take(ctx context.Context, from source, s store.Store, o Options) (*Manifest
 		m, err := t.attempt(ctx)
 		pause, busy := time.Duration(attempt)*donorNotices, t.waited.goesOn(ctx, err)
 		switch {
-		case busy:
+		case busy && !t.taken:
 			pause = donorNotices
-		case err == nil || attempt >= o.Attempts || !again(ctx, err, attempt):
+		case err == nil || attempt >= o.Attempts || !busy && !again(ctx, err, attempt):
 			return m, wrap(err, "taking backup %s of %s, attempt %d", o.ID, o.Identity.Cluster, attempt)
 		default:
 			attempt++
@@ -183,6 +183,7 @@ type taking struct {
 	s       store.Store
 	o       Options
 	buffers *buffers
+	taken   bool // the donor has taken this attempt
 	waited  waiting
 }
 
@@ -218,6 +219,7 @@ func (t *taking) ask(ctx context.Context) (set gtid.Set, err error) {
 
 // attempt is one snapshot. If it fails, what it has uploaded goes.
 func (t *taking) attempt(ctx context.Context) (*Manifest, error) {
+	t.taken = false
 	report := &progress{report: t.o.Progress}
 	u, err := newUploader(ctx, t.s, t.o, t.buffers, report)
 	if err != nil {
@@ -293,7 +295,7 @@ type watcher struct {
 // Take implements clone.Consumer. The donor has taken the attempt: for what comes after that, it is waited
 // for anew.
 func (w *watcher) Take(ctx context.Context, r clone.Record) error {
-	w.t.waited = waiting{}
+	w.t.taken, w.t.waited = true, waiting{}
 	if w.passed && w.m.Point.IsZero() {
 		var err error
 		if w.m.EndGTID, err = w.t.ask(ctx); err != nil {

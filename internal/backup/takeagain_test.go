@@ -106,3 +106,21 @@ func TestADonorThatHasServedIsWaitedForAnew(t *testing.T) {
 		restorable(t, s, m)
 	})
 }
+
+// TestADonorThatIsAwayInEachAttemptIsGivenUp has one that takes each attempt, and is away in the middle of it.
+func TestADonorThatIsAwayInEachAttemptIsGivenUp(t *testing.T) {
+	away := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+	synctest.Test(t, func(t *testing.T) {
+		served, o := 0, options()
+		_, err := take(t.Context(), from(scene(4), func(_, n int) error {
+			if n == 12 {
+				served++
+				return away
+			}
+			return nil
+		}), newMemory(), o)
+		if !errors.Is(err, away) || served != 3 {
+			t.Errorf("after %d attempts: %v", served, err)
+		}
+	})
+}
