@@ -83,7 +83,8 @@ func (r *restorer) tell(now *core.Restore) {
 // from nothing, the volume remembers until the end that they are not finished.
 func (r *restorer) restoreBackup(cluster *v1alpha1.Cluster) error {
 	return r.activities.begin(agent.Restoring, func(ctx context.Context) error {
-		err := r.restoreFrom(ctx, cluster)
+		// A part is fetched whole before anything of it is written.
+		err := r.restoreFrom(store.WithProgress(ctx, r.activities.moves), cluster)
 		r.tell(nil)
 		var named *namedError
 		if err != nil && !errors.As(err, &named) {

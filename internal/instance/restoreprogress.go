@@ -12,6 +12,7 @@ import (
 
 // restoredFiles reports how far the backup's files are.
 func (r *restorer) restoredFiles(from *restore.Origin, done, of int64, began time.Time) {
+	r.activities.moves()
 	now := from.Begun()
 	now.Files = core.AmountAt(done, of, began, time.Now())
 	r.tell(now)
