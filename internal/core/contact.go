@@ -32,7 +32,8 @@ func IsFirstContact(s *Status, all []Contact, now time.Time) bool {
 			return false
 		}
 	}
-	wasWell := s.Diagnosis == PrimaryHealthy && s.Operation == nil && s.TargetPrimary == s.CurrentPrimary
+	took := s.Diagnosis == PrimaryHealthy || s.Diagnosis == PrimaryFull
+	wasWell := took && s.Operation == nil && s.TargetPrimary == s.CurrentPrimary
 	return waits && (!heard || wasWell && knowsPrimary)
 }
 

@@ -278,7 +278,7 @@ func (r *recoverer) await(ctx context.Context, c *v1alpha1.Cluster, epoch int64,
 		switch g := now.Status.GroupReplication; {
 		case asked:
 			return errPending
-		case g != nil && g.HasQuorum && now.Status.Diagnosis == string(core.PrimaryHealthy):
+		case g != nil && g.HasQuorum && core.Diagnosis(now.Status.Diagnosis).TakesWrites():
 			return nil
 		case now.Status.PrimaryEpoch == epoch: // it grows when the word is carried out
 			return errRefused
