@@ -31,6 +31,7 @@ func operatorLog(to io.Writer, level slog.Level) (*slog.Logger, *logpipe.Writer)
 	log := onto(lines)
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
 	klog.SetSlogLogger(log) // of client-go
-	slog.SetDefault(log)    // and of what logs by package log, as servers of net/http do
+	slog.SetLogLoggerLevel(slog.LevelWarn)
+	slog.SetDefault(log) // and of what logs by package log, as servers of net/http do
 	return log, lines
 }

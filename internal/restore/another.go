@@ -13,9 +13,14 @@ import (
 // othersTried is how many other backups are looked at for one that is better than that which is refused.
 const othersTried = 16
 
+// adviceLimit is how long that may take: a refusal is told without it, too.
+const adviceLimit = 30 * time.Second
+
 // advised is the error of a restore with another backup that works, where it is known: instead of one
 // that was named, to the same target; to before what a failover lost, an older one.
 func (o *Origin) advised(ctx context.Context, t recovery.Task, server string, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, adviceLimit)
+	defer cancel()
 	no, refused := errors.AsType[*facts.Refusal](err)
 	named := o.Base
 	defer func() { o.Base = named }()
