@@ -58,10 +58,7 @@ func (c *check) survived() func(Written) bool {
 
 // stored is all that is archived, by epoch and sequence.
 func (s *Store) stored() (all []Written) {
-	parts := slices.SortedFunc(slices.Values(s.Parts), func(a, b archive.Part) int {
-		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Sequence, b.Sequence))
-	})
-	for _, p := range parts {
+	for _, p := range s.ordered() {
 		for _, w := range s.Content(p.Key()) {
 			w.epoch = p.Epoch
 			all = append(all, w)

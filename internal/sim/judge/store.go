@@ -52,10 +52,7 @@ func (s *Store) Select(base archive.Base, target archive.Target) archive.Selecti
 // Merged is the same archive, of which stretches of parts are in bundles.
 func (s *Store) Merged(rng *rand.Rand) *Store {
 	out := &Store{Archive: s.Archive, Content: s.Content, whole: map[archive.Key]archive.Part{}}
-	parts := slices.Clone(s.Parts)
-	slices.SortFunc(parts, func(a, b archive.Part) int {
-		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Sequence, b.Sequence))
-	})
+	parts := s.ordered()
 	out.Parts = nil
 	for len(parts) > 0 {
 		n := 1
@@ -70,6 +67,13 @@ func (s *Store) Merged(rng *rand.Rand) *Store {
 		parts = parts[n:]
 	}
 	return out
+}
+
+// ordered are all parts, by epoch and sequence.
+func (s *Store) ordered() []archive.Part {
+	return slices.SortedFunc(slices.Values(s.Parts), func(a, b archive.Part) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Sequence, b.Sequence))
+	})
 }
 
 func (s *Store) expand(run archive.Part) {
