@@ -72,18 +72,25 @@ func fillUp(t *testing.T, dir string) {
 	}
 }
 
+// fullPrimary starts a primary, fills its volume, and returns when a commit hangs there; committed tells what
+// comes of that.
+func (w *world) fullPrimary() (one *node, volume string, committed <-chan error) {
+	w.t.Helper()
+	volume = filepath.Join(w.dir, "db-1", "volume")
+	mountSmall(w.t, volume, "600m")
+	one = w.start(1)
+	w.bootstrap(one)
+	db := w.app(one)
+	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	fillUp(w.t, volume)
+	return one, volume, awaitHungCommit(w.t, db)
+}
+
 // mysqld waits for space within a commit, for ever, and goes on answering what needs none. A
 // successor can be promoted on the promise of this primary only, which must need no space either.
 func TestAPrimaryWhoseVolumeIsFullObeysADemotion(t *testing.T) {
 	w := newWorld(t, nil)
-	volume := filepath.Join(w.dir, "db-1", "volume")
-	mountSmall(t, volume, "600m")
-	one := w.start(1)
-	w.bootstrap(one)
-	db := w.app(one)
-	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
-	fillUp(t, volume)
-	awaitHungCommit(t, db)
+	one, _, _ := w.fullPrimary()
 	if r := one.report(); r.State != core.Running || r.WritableEpoch != w.epoch() || r.Server == nil {
 		t.Errorf("with a commit that hangs it says %+v", r)
 	}
@@ -102,14 +109,7 @@ func TestAPrimaryWhoseVolumeIsFullObeysADemotion(t *testing.T) {
 // Nobody else can tell that commits wait for space: mysqld answers all that needs none.
 func TestAPrimaryWhoseVolumeIsFullSaysSo(t *testing.T) {
 	w := newWorld(t, nil)
-	volume := filepath.Join(w.dir, "db-1", "volume")
-	mountSmall(t, volume, "600m")
-	one := w.start(1)
-	w.bootstrap(one)
-	db := w.app(one)
-	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
-	fillUp(t, volume)
-	committed := awaitHungCommit(t, db)
+	one, volume, committed := w.fullPrimary()
 	w.await(one, "full", func(r core.Report) bool {
 		return r.Reason == core.InstanceDiskFull && r.State == core.Running && r.WritableEpoch == w.epoch() &&
 			r.Room.Full && r.Room.Low && r.Room.Size == 600<<20
