@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -200,7 +201,7 @@ func adviseUnreachable(f *Facts, r *Report) []string {
 func adviseNode(f *Facts) string {
 	node := "NODE"
 	if p := f.Cluster.Status.Promotion; p != nil {
-		node = orElse(p.Node, node)
+		node = cmp.Or(p.Node, node)
 	}
 	return fmt.Sprintf("only if node %s is switched off for good (not merely cut off): kubectl taint node %s "+
 		"node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", node, node)

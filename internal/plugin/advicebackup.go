@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -41,7 +42,7 @@ func adviseArchive(f *Facts, r *Report) []string {
 			r.Name + " -n " + r.Namespace + " -o jsonpath='{.status.continuousArchiving}'",
 	}[is.Reason]
 	return []string{fmt.Sprintf("mend the archive (%s), for what is not archived is lost with the volumes: %s",
-		is.Reason, orElse(what, is.Message))}
+		is.Reason, cmp.Or(what, is.Message))}
 }
 
 func listCommandFor(r *Report) string {
@@ -65,7 +66,7 @@ func adviseLastBackup(f *Facts, r *Report) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("the newest Backup, %s, FAILED (%s); see why, mend that, and take another one: %s; %s",
-		last.Name, orElse(last.Status.Reason, "no reason"), listCommandFor(r), backupCommandFor(r.Namespace, r.Name))}
+		last.Name, cmp.Or(last.Status.Reason, "no reason"), listCommandFor(r), backupCommandFor(r.Namespace, r.Name))}
 }
 
 // adviseVerified returns what to do when the backups could not be verified, because a backup that

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -124,7 +125,7 @@ func (t *taker) create(ctx context.Context, wish backupWish) (*v1alpha1.Backup, 
 	}
 	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace,
 		Labels: map[string]string{v1alpha1.LabelCluster: c.Name}}}
-	b.Name = orElse(wish.name, defaultBackupName(c.Name, t.now()))
+	b.Name = cmp.Or(wish.name, defaultBackupName(c.Name, t.now()))
 	b.Spec.Cluster.Name, b.Spec.Target = c.Name, wish.target
 	err = t.client.Create(ctx, b)
 	switch {

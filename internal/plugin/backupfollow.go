@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func (t *taker) follow(ctx context.Context, b *v1alpha1.Backup) (*v1alpha1.Backu
 }
 
 func phaseOf(b *v1alpha1.Backup) string {
-	return orElse(b.Status.Phase, "not seen by the operator yet")
+	return cmp.Or(b.Status.Phase, "not seen by the operator yet")
 }
 
 // next is the Backup once it has changed. An API server that is away for a while is told,
@@ -177,7 +178,7 @@ func (t *taker) backupVerdict(b *v1alpha1.Backup) error {
 		t.line.end()
 		t.say("The backup %s of %s is complete: %s of data, %s stored at %s as %s, taken from %s in %s.",
 			b.Name, b.Spec.Cluster.Name,
-			sized(s.Size), sized(s.StoredSize), orElse(s.DestinationPath, "?"), s.BackupID,
+			sized(s.Size), sized(s.StoredSize), cmp.Or(s.DestinationPath, "?"), s.BackupID,
 			s.InstanceName, took(b, t.now()))
 		t.say("To begin a new Cluster with it: kubectl cnmsql restore %s --name NEW --backup %s -n %s",
 			b.Spec.Cluster.Name, b.Name, b.Namespace)

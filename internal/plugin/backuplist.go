@@ -226,7 +226,7 @@ func BuildBackups(f BackupFacts) Backups {
 
 func backupOf(c *v1alpha1.Cluster, b *v1alpha1.Backup, store string, now time.Time) Backup {
 	s := &b.Status
-	out := Backup{Name: b.Name, Phase: orElse(s.Phase, "Unseen"), Reason: s.Reason, Error: s.Error,
+	out := Backup{Name: b.Name, Phase: cmp.Or(s.Phase, "Unseen"), Reason: s.Reason, Error: s.Error,
 		Instance: s.InstanceName,
 		Began:    coarse(s.StartedAt), Ended: coarse(s.StoppedAt), Took: took(b, now), Size: s.Size,
 		Stored: s.StoredSize, ID: s.BackupID,

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -157,9 +158,9 @@ func (p page) backups(b Backups) {
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "BACKUP\tPHASE\tINSTANCE\tBEGAN\tTOOK\tSIZE\tSTORED\tID\tSCHEDULE")
 	for _, x := range b.Backups {
-		_, _ = fmt.Fprintln(w, strings.Join([]string{x.Name, phaseText(x), orElse(x.Instance, "-"),
-			stampOr(x.Began), x.Took, sizedOr(x.Size), sizedOr(x.Stored), orElse(x.ID, "-"),
-			orElse(x.Schedule, "-")}, "\t"))
+		_, _ = fmt.Fprintln(w, strings.Join([]string{x.Name, phaseText(x), cmp.Or(x.Instance, "-"),
+			stampOr(x.Began), x.Took, sizedOr(x.Size), sizedOr(x.Stored), cmp.Or(x.ID, "-"),
+			cmp.Or(x.Schedule, "-")}, "\t"))
 	}
 	_ = w.Flush()
 	for _, x := range b.Backups {

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -50,10 +51,10 @@ func Build(f Facts) Report {
 	c, s := f.Cluster, &f.Cluster.Status
 	r := Report{
 		Namespace: c.Namespace, Name: c.Name, Created: c.CreationTimestamp.Time, Taken: f.Now,
-		Phase: orElse(s.Phase, "Unknown"), Diagnosis: s.Diagnosis,
+		Phase: cmp.Or(s.Phase, "Unknown"), Diagnosis: s.Diagnosis,
 		Primary: s.CurrentPrimary, PrimarySince: timeOf(s.CurrentPrimaryTimestamp),
 		FailingSince: timeOf(s.PrimaryFailingSince),
-		Happening:    orElse(s.PhaseReason, "the operator has not said anything about this Cluster yet"),
+		Happening:    cmp.Or(s.PhaseReason, "the operator has not said anything about this Cluster yet"),
 		Operation:    operationOf(s.Operation), Promotion: promotionOf(s.Promotion),
 		Durability: durabilityOf(&f), Fenced: slices.Clone(s.FencedInstances), Bounds: boundsOf(&f),
 		Wanted: int(c.Spec.Instances), Ready: int(s.ReadyInstances),
@@ -120,7 +121,7 @@ func (f *Facts) holder() string { return holderOf(&f.Cluster.Status) }
 func writableByDiagnosis(f *Facts, primary string) (Writable, string) {
 	diagnosis := f.Cluster.Status.Diagnosis
 	because := fmt.Sprintf("the operator's last word of %s is %s; the instance itself ", primary,
-		orElse(diagnosis, "missing"))
+		cmp.Or(diagnosis, "missing"))
 	if f.Live[primary].Problem != "" {
 		because += "does not answer"
 	} else {

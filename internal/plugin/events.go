@@ -180,7 +180,7 @@ func ofPod(name string, pod *corev1.Pod) []Moment {
 	var out []Moment
 	if !pod.CreationTimestamp.IsZero() {
 		out = append(out, Moment{At: pod.CreationTimestamp.Time, Who: name, Name: "PodCreated",
-			Text: "the Pod was created; its node: " + orElse(pod.Spec.NodeName, "none yet")})
+			Text: "the Pod was created; its node: " + cmp.Or(pod.Spec.NodeName, "none yet")})
 	}
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.Name != "mysql" {
@@ -195,7 +195,7 @@ func ofPod(name string, pod *corev1.Pod) []Moment {
 				out = append(out, Moment{At: t.FinishedAt.Time, Who: name, Name: "ContainerEnded",
 					Warning: t.ExitCode != 0,
 					Text: fmt.Sprintf("the container ended with exit code %d (%s)", t.ExitCode,
-						orElse(t.Reason, "no reason is known"))})
+						cmp.Or(t.Reason, "no reason is known"))})
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,11 +106,11 @@ func mayOverride(c *v1alpha1.Cluster, to string, said words) error {
 	switch {
 	case s.Promotion == nil:
 		return fmt.Errorf("cluster %s has no primary yet (%s); the first one is chosen by the operator", c.Name,
-			orElse(s.PhaseReason, "the operator has not looked at it"))
+			cmp.Or(s.PhaseReason, "the operator has not looked at it"))
 	case core.Diagnosis(s.Diagnosis).TakesWrites() && !said[s.Promotion.Instance].Report.Known():
 		return fmt.Errorf("the operator's last word is that the primary %s takes writes (%s), and %s does not answer "+
 			"from here (%s). If the operator does not run, that word is old, and nobody would carry this out: nothing was done. See that it runs (%s), give it half a minute, and look again: kubectl cnmsql status %s -n %s",
-			s.Promotion.Instance, s.Diagnosis, s.Promotion.Instance, orElse(said[s.Promotion.Instance].Problem,
+			s.Promotion.Instance, s.Diagnosis, s.Promotion.Instance, cmp.Or(said[s.Promotion.Instance].Problem,
 				"it was not asked"), findOperator, c.Name, c.Namespace)
 	case core.Diagnosis(s.Diagnosis).TakesWrites():
 		return fmt.Errorf("the primary %s of %s takes writes (%s), so that there is nothing to override and nothing "+
@@ -141,7 +142,7 @@ func mayOverrideNow(c *v1alpha1.Cluster, to string, said words) error {
 // tell is what whoever types the name of the cluster has to know.
 func (o *overrider) tell(c *v1alpha1.Cluster, to string, said words) {
 	s := &c.Status
-	o.say("Cluster %s/%s: %s. %s", c.Namespace, c.Name, orElse(s.Phase, "Unknown"), s.PhaseReason)
+	o.say("Cluster %s/%s: %s. %s", c.Namespace, c.Name, cmp.Or(s.Phase, "Unknown"), s.PhaseReason)
 	for _, line := range whoElseWrites(s, to, said) {
 		o.say("%s", line)
 	}

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,14 +113,14 @@ func mayRecover(c *v1alpha1.Cluster) error {
 		return fmt.Errorf("cluster %s is being deleted; nothing is recovered in it", c.Name)
 	case g == nil || !g.Bootstrapped:
 		return fmt.Errorf("the group of cluster %s was not made yet (%s): it has no quorum to recover", c.Name,
-			orElse(c.Status.PhaseReason, "the operator has not looked at it"))
+			cmp.Or(c.Status.PhaseReason, "the operator has not looked at it"))
 	}
 	return nil
 }
 
 // tell is what whoever types the name of the cluster has to know.
 func (r *recoverer) tell(c *v1alpha1.Cluster, o *core.Observation, plan whatif.Recovery, notes []string) {
-	r.say("Cluster %s/%s: %s. %s", c.Namespace, c.Name, orElse(c.Status.Phase, "Unknown"), c.Status.PhaseReason)
+	r.say("Cluster %s/%s: %s. %s", c.Namespace, c.Name, cmp.Or(c.Status.Phase, "Unknown"), c.Status.PhaseReason)
 	r.say("Its instances, as they answer from here:")
 	for i := range o.Instances {
 		r.say("  %s: %s", o.Instances[i].Name, memberSays(&o.Instances[i], r.silent[o.Instances[i].Name]))
@@ -136,7 +137,7 @@ func (r *recoverer) tell(c *v1alpha1.Cluster, o *core.Observation, plan whatif.R
 func memberSays(in *core.Instance, problem string) string {
 	rep, known := in.Report.Get()
 	if !known {
-		return "NOT KNOWN: " + orElse(problem, "no answer")
+		return "NOT KNOWN: " + cmp.Or(problem, "no answer")
 	}
 	v := viewOf(&rep)
 	if rep.Server == nil {
@@ -180,7 +181,7 @@ func consequences(o *core.Observation, plan whatif.Recovery) []string {
 }
 
 func whoReturns(plan whatif.Recovery) string {
-	return "Left out: " + orElse(strings.Join(plan.LeftOut, ", "), "nobody") + ". Who of them comes back and holds " +
+	return "Left out: " + cmp.Or(strings.Join(plan.LeftOut, ", "), "nobody") + ". Who of them comes back and holds " +
 		"nothing else than " + strings.Join(plan.Members, ", ") +
 		" joins again by itself. Who had received more is kept out as diverged, with its data, until you have looked at it and recreate it (reinit)."
 }

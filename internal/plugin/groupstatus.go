@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,21 +144,21 @@ func (g *groupViewer) printNew(c *v1alpha1.Cluster, last *string) error {
 func WriteGroup(out io.Writer, c *v1alpha1.Cluster, now time.Time) error {
 	var text strings.Builder
 	p, g, s := page{out: &text, now: now}, groupOf(c), &c.Status
-	p.line("Cluster", "%s/%s: %s, %d of %d instances ready", c.Namespace, c.Name, orElse(s.Phase, "Unknown"),
+	p.line("Cluster", "%s/%s: %s, %d of %d instances ready", c.Namespace, c.Name, cmp.Or(s.Phase, "Unknown"),
 		s.ReadyInstances, c.Spec.Instances)
-	p.line("Group", "%s, %s", orElse(g.Name, "its name is not chosen yet"), map[bool]string{true: "bootstrapped",
+	p.line("Group", "%s, %s", cmp.Or(g.Name, "its name is not chosen yet"), map[bool]string{true: "bootstrapped",
 		false: "not made yet"}[g.Bootstrapped])
 	if g.Bootstrapped {
 		p.line("Quorum", "%s", quorumText(g))
 	}
 	p.line("Primary", "%s", primaryText(g, core.Diagnosis(s.Diagnosis)))
-	p.line("View", "%s", orElse(g.ViewID, "-"))
-	p.line("Happening", "%s", orElse(s.PhaseReason, "the operator has not said anything about this Cluster yet"))
+	p.line("View", "%s", cmp.Or(g.ViewID, "-"))
+	p.line("Happening", "%s", cmp.Or(s.PhaseReason, "the operator has not said anything about this Cluster yet"))
 	_, _ = fmt.Fprintln(&text)
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "INSTANCE\tSTATE\tROLE\tREACHABLE\tNOTE")
 	for _, m := range g.Members {
-		_, _ = fmt.Fprintln(w, strings.Join([]string{m.Name, m.State, orElse(m.Role, "-"), map[bool]string{true: "yes",
+		_, _ = fmt.Fprintln(w, strings.Join([]string{m.Name, m.State, cmp.Or(m.Role, "-"), map[bool]string{true: "yes",
 			false: "NO"}[m.Reachable], noteOf(m)}, "\t"))
 	}
 	_ = w.Flush()

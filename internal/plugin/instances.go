@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ func (in *Instance) fromPod(pod *corev1.Pod) {
 		in.Ready, in.State, in.Role = false, noPod, ""
 		return
 	}
-	in.Node = orElse(pod.Spec.NodeName, in.Node)
+	in.Node = cmp.Or(pod.Spec.NodeName, in.Node)
 	restarts := 0
 	for _, s := range pod.Status.ContainerStatuses {
 		if s.Name != layout.Container {
@@ -83,7 +84,7 @@ func (in *Instance) fromPod(pod *corev1.Pod) {
 		restarts = int(s.RestartCount)
 		in.Ready = s.Ready
 		if last := s.LastTerminationState.Terminated; last != nil {
-			in.note("its container ended last with %s (exit code %d)", orElse(last.Reason, "no reason"), last.ExitCode)
+			in.note("its container ended last with %s (exit code %d)", cmp.Or(last.Reason, "no reason"), last.ExitCode)
 		}
 	}
 	in.Restarts = &restarts
@@ -98,8 +99,8 @@ func (in *Instance) fromPod(pod *corev1.Pod) {
 }
 
 func (in *Instance) fromReport(f *Facts, r *core.Report) {
-	in.Live, in.State, in.Version, in.Node = true, string(r.State), orElse(r.Version, in.Version),
-		orElse(r.Node, in.Node)
+	in.Live, in.State, in.Version, in.Node = true, string(r.State), cmp.Or(r.Version, in.Version),
+		cmp.Or(r.Node, in.Node)
 	if in.Restarts != nil {
 		total := *in.Restarts + r.Restarts
 		in.Restarts = &total
@@ -209,7 +210,7 @@ func liveProblem(f *Facts, all []Instance) string {
 		// Of one without a Pod the table says so.
 		if p := f.Live[in.Name].Problem; p != "" && in.State != noPod {
 			silent = append(silent, in.Name)
-			why = orElse(why, p)
+			why = cmp.Or(why, p)
 		}
 	}
 	if len(silent) == 0 {

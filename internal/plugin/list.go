@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ func WriteList(out io.Writer, all []Report) error {
 	_, _ = fmt.Fprintln(w, "NAMESPACE\tNAME\tPHASE\tWRITABLE\tPRIMARY\tREADY\tAGE\tHAPPENING")
 	for _, r := range all {
 		_, _ = fmt.Fprintln(w, strings.Join([]string{
-			r.Namespace, r.Name, r.Phase, string(r.Writable), orElse(r.Primary, "-"),
+			r.Namespace, r.Name, r.Phase, string(r.Writable), cmp.Or(r.Primary, "-"),
 			fmt.Sprintf("%d/%d", r.Ready, r.Wanted),
 			duration.HumanDuration(r.Taken.Sub(r.Created)), r.Happening,
 		}, "\t"))

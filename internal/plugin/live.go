@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,7 +47,7 @@ func notRunning(pods map[string]*corev1.Pod, name string) string {
 	case pod == nil:
 		return "its Pod does not exist"
 	case pod.Status.Phase != corev1.PodRunning:
-		return "its Pod is " + orElse(string(pod.Status.Phase), "Pending")
+		return "its Pod is " + cmp.Or(string(pod.Status.Phase), "Pending")
 	default:
 		return ""
 	}

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ func whatIsLost(c *v1alpha1.Cluster, to string, said words) []string {
 	mine := said[to].server()
 	if mine == nil {
 		return []string{fmt.Sprintf("What %s holds is not known (%s), and so is what is lost. The operator refuses "+
-			"if it cannot ask it either.", to, orElse(said[to].Problem, "mysqld does not answer"))}
+			"if it cannot ask it either.", to, cmp.Or(said[to].Problem, "mysqld does not answer"))}
 	}
 	out := []string{fmt.Sprintf("%s holds %s. What is lost, as far as is known:", to,
 		count(int(mine.Holds().Count()), "transaction"))}
@@ -28,7 +29,7 @@ func whatIsLost(c *v1alpha1.Cluster, to string, said words) []string {
 		case name == to:
 		case theirs == nil:
 			silent = append(silent, name)
-			out = append(out, fmt.Sprintf("  %s: NOT KNOWN (%s)", name, orElse(said[name].Problem,
+			out = append(out, fmt.Sprintf("  %s: NOT KNOWN (%s)", name, cmp.Or(said[name].Problem,
 				"mysqld does not answer")))
 		default:
 			lacks := theirs.Holds().Subtract(mine.Holds())

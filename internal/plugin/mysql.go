@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func sessionInstance(c *v1alpha1.Cluster, instance string, warn io.Writer) (stri
 	s := &c.Status
 	if s.CurrentPrimary == "" {
 		return "", fmt.Errorf("cluster %s has no primary yet: %s; name another instance with --instance", c.Name,
-			orElse(s.PhaseReason, "the operator has not looked at it"))
+			cmp.Or(s.PhaseReason, "the operator has not looked at it"))
 	}
 	if w, because := topologyOf(c).writable(&Facts{Cluster: c}, Durability{}); w != WritableYes {
 		_, _ = fmt.Fprintf(warn, "Warning: %s may not take writes now (%s). %s\n", s.CurrentPrimary,

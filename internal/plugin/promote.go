@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,7 +87,7 @@ func (p *promoter) verdict(ctx context.Context, w *wish, began time.Time) error 
 			p.now().Sub(began).Round(time.Millisecond))
 		return nil
 	case s.Operation == nil && s.TargetPrimary != w.target:
-		why := fmt.Sprintf("status.targetPrimary was set to %s (%s)", orElse(s.TargetPrimary, "nobody"), s.PhaseReason)
+		why := fmt.Sprintf("status.targetPrimary was set to %s (%s)", cmp.Or(s.TargetPrimary, "nobody"), s.PhaseReason)
 		if e := p.newEvent(ctx, w.cluster, w.told, isWarning); e != nil {
 			why = e.Reason + ": " + e.Note
 		}
@@ -123,7 +124,7 @@ func (p *promoter) request(ctx context.Context, instance string) (*wish, error) 
 	}
 	if c.Status.CurrentPrimary == "" {
 		return nil, fmt.Errorf("cluster %s has no primary yet (%s); the first one is chosen by the operator", c.Name,
-			orElse(c.Status.PhaseReason, "the operator has not looked at it"))
+			cmp.Or(c.Status.PhaseReason, "the operator has not looked at it"))
 	}
 	for _, warning := range doubts(&c.Status, target) {
 		p.say("Warning: %s", warning)
@@ -144,7 +145,7 @@ func instanceNamed(c *v1alpha1.Cluster, instance string) (string, error) {
 	}
 	if !slices.Contains(c.Status.InstanceNames, name) {
 		return "", fmt.Errorf("cluster %s has no instance %s; it has: %s", c.Name, name,
-			orElse(strings.Join(c.Status.InstanceNames, ", "), "none yet"))
+			cmp.Or(strings.Join(c.Status.InstanceNames, ", "), "none yet"))
 	}
 	return name, nil
 }

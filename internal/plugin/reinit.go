@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,7 @@ type toldOf struct{ errant, unheard []string }
 // isOutdated tells what has changed since; "" when nothing has.
 func (r *reinit) isOutdated(ctx context.Context, s *shown, now *v1alpha1.Cluster, names []string) string {
 	if was, is := holderOf(&s.cluster.Status), holderOf(&now.Status); was != is {
-		return fmt.Sprintf("the primary is %s by now, after %s", orElse(is, "nobody"), orElse(was, "nobody"))
+		return fmt.Sprintf("the primary is %s by now, after %s", cmp.Or(is, "nobody"), cmp.Or(was, "nobody"))
 	}
 	if was, is := s.cluster.Status.PrimaryEpoch, now.Status.PrimaryEpoch; was != is {
 		return fmt.Sprintf("it is epoch %d by now, after %d", is, was)
@@ -202,10 +203,10 @@ func whatOnlyItHas(c *v1alpha1.Cluster, name string, w word, holder string, prim
 			only.Abbreviate(10), look), true
 	case diverged:
 		return fmt.Sprintf("It has diverged: it holds transactions that the primary does not have, which are lost "+
-			"with it. Which, it does not say now (%s); %s", orElse(w.Problem, "mysqld does not answer"), look), true
+			"with it. Which, it does not say now (%s); %s", cmp.Or(w.Problem, "mysqld does not answer"), look), true
 	case !compared:
 		return fmt.Sprintf("What only it holds is not known: %s",
-			orElse(w.Problem, orElse(primary.Problem, "mysqld does not answer"))), false
+			cmp.Or(w.Problem, cmp.Or(primary.Problem, "mysqld does not answer"))), false
 	default:
 		return "It holds nothing that " + holder + " does not have.", false
 	}

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,7 @@ func (s *scene) managers(f *Facts) {
 	s.ask = func(_ context.Context, name string) (word, error) {
 		l := f.Live[name]
 		if l.Report == nil {
-			return word{}, errors.New(orElse(l.Problem, "no answer"))
+			return word{}, errors.New(cmp.Or(l.Problem, "no answer"))
 		}
 		return word{Report: core.Known(*l.Report, time.Now(), time.Now())}, nil
 	}

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,7 +89,7 @@ func showAll(ctx context.Context, out io.Writer, s *session, everywhere bool, ou
 		return encode(out, output, reports)
 	}
 	if len(reports) == 0 {
-		_, err := fmt.Fprintf(out, "There are no Clusters in %s.\n", orElse(namespace, "any namespace"))
+		_, err := fmt.Fprintf(out, "There are no Clusters in %s.\n", cmp.Or(namespace, "any namespace"))
 		return err
 	}
 	return WriteList(out, reports)

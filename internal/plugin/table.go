@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -106,7 +107,7 @@ func (p page) awaited(r Report) []string {
 }
 
 func (p page) primary(r Report) string {
-	text := orElse(r.Primary, "none yet")
+	text := cmp.Or(r.Primary, "none yet")
 	if r.PrimarySince != nil {
 		text += fmt.Sprintf(", since %s (%s ago)", stamp(*r.PrimarySince), ago(p.now, r.PrimarySince))
 	}
@@ -136,7 +137,7 @@ func (p page) details(r Report) {
 }
 
 func (p page) operation(op *Operation) string {
-	text := fmt.Sprintf("%s from %s to %s (%s), at step %s", op.Kind, op.From, orElse(op.To, "whoever holds the most"),
+	text := fmt.Sprintf("%s from %s to %s (%s), at step %s", op.Kind, op.From, cmp.Or(op.To, "whoever holds the most"),
 		op.Reason, op.Step)
 	if op.Meaning != "" {
 		text += " (" + op.Meaning + ")"
@@ -177,7 +178,7 @@ func (p page) promotion(pr *Promotion) string {
 
 func groupText(g *Group) string {
 	if !g.Bootstrapped {
-		return orElse(g.Name, "its name is not chosen yet") + ": not made yet"
+		return cmp.Or(g.Name, "its name is not chosen yet") + ": not made yet"
 	}
 	return fmt.Sprintf("%s: %s; %s", g.Name, quorumText(g), g.Consistency)
 }
@@ -231,7 +232,7 @@ func (p page) bounds(b *Bounds) string {
 	if len(b.Preferred) > 0 {
 		all = append(all, "preferred: "+strings.Join(b.Preferred, ", "))
 	}
-	return "spec.failoverPolicy: " + orElse(strings.Join(all, "; "), "none")
+	return "spec.failoverPolicy: " + cmp.Or(strings.Join(all, "; "), "none")
 }
 
 func (p page) instances(r Report) {
@@ -269,7 +270,7 @@ func row(in Instance, reference bool) map[string]string {
 		lacks, errant = number(in.Lacks), number(in.Errant)
 	}
 	if !reference && (!in.Live || in.Source != "") {
-		lag, source = seconds(in.Lag), orElse(in.Source, "?")
+		lag, source = seconds(in.Lag), cmp.Or(in.Source, "?")
 	}
 	state, role, restarts := in.State, in.Role, "?"
 	if in.Stale && state != "Unknown" && state != noPod {
@@ -292,9 +293,9 @@ func row(in Instance, reference bool) map[string]string {
 	if in.Ready {
 		ready = "yes"
 	}
-	return map[string]string{"INSTANCE": in.Name, "ROLE": orElse(role, "?"), "STATE": state, "MEMBER": orElse(in.Member,
+	return map[string]string{"INSTANCE": in.Name, "ROLE": cmp.Or(role, "?"), "STATE": state, "MEMBER": cmp.Or(in.Member,
 		"?"), "READY": ready, "LAG": lag, "LACKS": lacks,
-		"ERRANT": errant, "SOURCE": source, "VERSION": orElse(in.Version, "?"), "NODE": orElse(in.Node, "?"),
+		"ERRANT": errant, "SOURCE": source, "VERSION": cmp.Or(in.Version, "?"), "NODE": cmp.Or(in.Node, "?"),
 		"RESTARTS": restarts}
 }
 

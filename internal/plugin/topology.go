@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 
 	"cnmsql.co/api/v1alpha1"
@@ -75,7 +76,7 @@ const fullText = " accepts writes, but each commit waits for space on its volume
 func (f *Facts) routed(writer, because string) (Writable, string) {
 	if to := f.routedTo(); to != writer && f.ReadWrite != nil {
 		return WritableNo, fmt.Sprintf("%s, but the Service %s does not lead to it yet (it leads to %s)", because,
-			f.ReadWrite.Name, orElse(to, "nobody"))
+			f.ReadWrite.Name, cmp.Or(to, "nobody"))
 	}
 	return WritableYes, because
 }

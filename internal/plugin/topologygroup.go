@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,7 +88,7 @@ func (group) place(in *Instance, f *Facts, r *core.Report) {
 		name := instanceIn(m.Host)
 		if m.Role == core.MemberPrimary && m.State == core.MemberOnline && name != f.Cluster.Status.CurrentPrimary {
 			in.note("says that the primary is %s, and the operator says %s", name,
-				orElse(f.Cluster.Status.CurrentPrimary, "nobody"))
+				cmp.Or(f.Cluster.Status.CurrentPrimary, "nobody"))
 		}
 	}
 }
@@ -142,14 +143,14 @@ func groupOf(c *v1alpha1.Cluster) *Group {
 	s := &c.Status
 	out := &Group{Primary: s.CurrentPrimary, Wanted: int(c.Spec.Instances), Consistency: "BEFORE_ON_PRIMARY_FAILOVER"}
 	if g := c.Spec.Replication.GroupReplication; g != nil {
-		out.Consistency = orElse(g.Consistency, out.Consistency)
+		out.Consistency = cmp.Or(g.Consistency, out.Consistency)
 	}
 	g := s.GroupReplication
 	if g == nil {
 		return out
 	}
 	out.Name, out.Bootstrapped, out.HasQuorum, out.ViewID = g.GroupName, g.Bootstrapped, g.HasQuorum, g.ViewID
-	out.Primary = orElse(g.PrimaryMember, out.Primary)
+	out.Primary = cmp.Or(g.PrimaryMember, out.Primary)
 	out.Size = max(int(g.ObservedViewMax), len(s.InstanceNames)-len(g.LeftOut))
 	out.Majority = out.Size/2 + 1
 	for _, m := range g.Members {

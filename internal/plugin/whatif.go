@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -236,7 +237,7 @@ func (p page) positions(o *core.Observation, a whatif.Answer) {
 		if slices.Contains(a.Lost, in.Name) {
 			lost = "lost"
 		}
-		_, _ = fmt.Fprintln(w, strings.Join([]string{in.Name, orElse(pod.Node, "?"), state, holds, lacks, lost}, "\t"))
+		_, _ = fmt.Fprintln(w, strings.Join([]string{in.Name, cmp.Or(pod.Node, "?"), state, holds, lacks, lost}, "\t"))
 	}
 	_ = w.Flush()
 }

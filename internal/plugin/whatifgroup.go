@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ func (p page) group(a whatif.Answer) {
 	if !g.Quorum {
 		holds = "THE QUORUM IS LOST"
 	}
-	p.line("Online", "%s, %d of %d; a majority is %d: %s", orElse(strings.Join(g.Online, ", "), "nobody"),
+	p.line("Online", "%s, %d of %d; a majority is %d: %s", cmp.Or(strings.Join(g.Online, ", "), "nobody"),
 		len(g.Online), g.Size, g.Majority, holds)
 	if g.Recovery == nil {
 		return

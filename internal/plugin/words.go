@@ -32,13 +32,6 @@ func describeState(r *core.Report) string {
 	return string(r.State)
 }
 
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}
-
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
