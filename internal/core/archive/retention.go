@@ -72,6 +72,7 @@ type Keeps string
 const (
 	KeepsWindow  Keeps = "in the window"
 	KeepsAnchor  Keeps = "the window begins with it"
+	KeepsMore    Keeps = "it holds more than the one that the window begins with"
 	KeepsMinimum Keeps = "among the newest"
 	KeepsUnknown Keeps = "its age is not known"
 	KeepsAll     Keeps = "nothing is removed"
@@ -211,7 +212,9 @@ func (e *expiring) isExpired(b Stored) bool {
 	return !b.Written.IsZero() && !b.since().After(e.horizon)
 }
 
-// bases decides which backups go, and tells which of those that stay can be replayed on.
+// bases decides which backups go, and tells which of those that stay can be replayed on. One that
+// holds more than the anchor stays, though it ended earlier by the clock of its Job: what lies
+// between the two may be missing in the archive.
 func (e *expiring) bases(out *Expiry, anchor int) (kept []Stored) {
 	usable := 0
 	for i, b := range e.Bases {
@@ -230,6 +233,8 @@ func (e *expiring) bases(out *Expiry, anchor int) (kept []Stored) {
 			why = KeepsUnknown
 		case onLine && usable <= max(e.Minimum, 1):
 			why = KeepsMinimum
+		case onLine && !e.Bases[anchor].End.Contains(b.End):
+			why = KeepsMore
 		case e.isExpired(b):
 			out.Bases = append(out.Bases, b.ID)
 			continue

@@ -318,6 +318,10 @@ func TestExpire(t *testing.T) {
 			bases: "[day0 day1 day2 day3 day4]", parts: 19, anchor: "day5"},
 		"the primary's clock was ahead": {change: func(h *Holdings) { h.Archive.Parts[21].Last = at(5000) },
 			bases: "[day0 day1 day2 day3 day4]", parts: 19, anchor: "day5"},
+		"one beyond a gap, by a clock that was behind": {change: func(h *Holdings) {
+			h.Archive.Parts = append(h.Archive.Parts[:20], h.Archive.Parts[21:]...)
+			h.Bases[6].Point, h.Bases[6].Ended = at(50), at(51)
+		}, bases: "[day0 day1 day2 day3 day4]", parts: 19, anchor: "day5"},
 		"a branch of which nobody knows": {change: func(h *Holdings) { h.Archive.Parts[39].Epoch = 2 }, held: RetentionBranchMissing},
 		"a branch that came late": {change: func(h *Holdings) {
 			late, next := branch(2, "a1-8", "a1-8"), branch(3, "a1-40", "a1-40")
