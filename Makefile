@@ -32,8 +32,9 @@ test: tested-anew checks ## What every change has to pass: checks, real API serv
 test-sim-beside:
 	nice -n 19 $(MAKE) --no-print-directory -j1 check-sim
 
+# The tests with a real mysqld mostly wait, too: those with other servers go beside them.
 test-real-then-e2e:
-	$(MAKE) --no-print-directory -j1 test-real
+	$(MAKE) --no-print-directory -j2 test-real
 	$(MAKE) --no-print-directory -j1 test-e2e
 
 .PHONY: tested-anew
@@ -108,8 +109,13 @@ test-random: ## The invariants on 500,000 observations that nobody has seen, and
 	RAPID_CHECKS=500000 go test -count=1 -timeout 20m -run 'OfAnyObservation|AreToldOnce|Algebra' ./internal/core/async ./internal/gtid
 
 .PHONY: test-real
-test-real: ## Tests against a real API server, a real mysqld and a real S3 server, without a cluster
+test-real: test-real-mysqld test-real-servers ## Tests against a real API server, a real mysqld and a real S3 server, without a cluster
+
+.PHONY: test-real-mysqld test-real-servers
+test-real-mysqld:
 	CNMSQL_MYSQL_ROOTFS=$$(go run ./tools/image mysql-rootfs) RAPID_SEED=1 $(GOTEST) -count=1 -timeout 20m -parallel 4 ./internal/gtid ./internal/mysql ./internal/instance ./test/writer
+
+test-real-servers:
 	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) $(GOTEST) -count=1 ./test/crd ./test/scalebench
 	CNMSQL_KUBE_BIN=$$(dirname $$(go run -C tools/localkube . build)) $(GOTEST) -count=1 -run TestARealAPIServer ./internal/operator
 	$(MAKE) test-store
