@@ -30,21 +30,12 @@ func (o *Origin) advised(ctx context.Context, t recovery.Task, server string, er
 			return fmt.Errorf("%w. Backup %s leads to before it: name that one, and the time %s", err, id,
 				at.UTC().Format(time.RFC3339Nano))
 		}
-	case t.BackupID != "" && o.target.Kind != facts.Immediate && (o.mayOlder(err) || refused && mayAnother(no)):
+	case t.BackupID != "" && o.target.Kind != facts.Immediate && (o.mayOlder(err) || refused && no.MayAnother()):
 		if id := o.another(ctx, t, server); id != "" {
 			return fmt.Errorf("%w. Backup %s leads to the target: name that one, or none", err, id)
 		}
 	}
 	return err
-}
-
-// mayAnother reports whether a refusal is of the backup, or of what lies between it and the target.
-func mayAnother(no *facts.Refusal) bool {
-	switch no.Reason {
-	case facts.TargetNotArchived, facts.TargetAfterArchive, facts.TargetLost:
-		return false
-	}
-	return true
 }
 
 // another is the newest backup that leads to the target, besides that which is named; "" if there is none.

@@ -3,6 +3,7 @@ package restore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,5 +116,34 @@ func TestARefusalNamesABackupThatWorks(t *testing.T) {
 			}
 			t.Log(err)
 		})
+	}
+}
+
+// TestABackupBehindAGapIsFoundWhateverItsClockSaid. A part is missing; the clock of the Job that took the
+// backup behind it was wrong, so that it looks older than that from which no replay comes over the gap.
+func TestABackupBehindAGapIsFoundWhateverItsClockSaid(t *testing.T) {
+	s, err := store.Open(storetest.Dir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archived := failedOver()
+	archived.Branches, archived.Parts = archived.Branches[:1], slices.Delete(archived.Parts[:6], 3, 4)
+	backUp(t, s, "before", 1, numbers("1-3", ""), at(3))
+	backUp(t, s, "behind", 1, numbers("1-5", ""), at(1))
+	backUp(t, s, "oldest", 1, numbers("1", ""), at(0))
+	task := recovery.Task{Cluster: "db", Target: recovery.Target{Time: at(6)}}
+	found, err := FindIn(t.Context(), s, seal.Key{}, archived, task, "8.4.6")
+	if err != nil || found.Base.ID != "behind" {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	if told := found.Begun().PassedText(); told != "before: PartMissing" {
+		t.Errorf("of those that are passed over it tells %q", told)
+	}
+	if err := s.Delete(t.Context(), backup.ManifestKey("db", "behind")); err != nil {
+		t.Fatal(err)
+	}
+	_, err = FindIn(t.Context(), s, seal.Key{}, archived, task, "8.4.6")
+	if no, is := errors.AsType[*facts.Refusal](err); !is || no.Reason != facts.PartMissing {
+		t.Errorf("without it: %v", err)
 	}
 }

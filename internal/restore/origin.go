@@ -28,8 +28,9 @@ type Origin struct {
 	// Place is where the backup and the archive lie.
 	Place archive.Place
 
-	// passed are the newer backups that cannot be the base, and why.
+	// passed are the newer backups that cannot be the base, and why; tried is what follows of that.
 	passed []passedOver
+	tried  facts.Tried
 	// archived is what lies in Place; what of it leads to target is replayed.
 	archived *facts.Archive
 	target   facts.Target
@@ -158,7 +159,7 @@ var newer = []error{backup.SeriesDiffers, backup.ServerOlder}
 // mayOlder reports whether an older backup may do what one cannot.
 func (o *Origin) mayOlder(err error) bool {
 	if no, is := errors.AsType[*facts.Refusal](err); is {
-		return no.Reason == facts.TargetBeforeBackup || no.Reason == facts.BackupNotOnBranch
+		return no.MayOlder()
 	}
 	is := func(why error) bool { return errors.Is(err, why) }
 	return slices.ContainsFunc(hinders, is) || o.target.Kind == facts.Immediate && slices.ContainsFunc(newer, is)
@@ -193,6 +194,9 @@ func (o *Origin) candidates(ctx context.Context, cluster, id string) (ids []stri
 	return ids, nil
 }
 
+// errHoldsNoMore is of a backup that leads no further than one that was refused.
+var errHoldsNoMore = errors.New("it holds no more than a backup from which the target cannot be reached")
+
 // choose takes the first of the backups, which are the newest first, from which the target
 // can be reached, and leaves a note of those that are passed over.
 func (o *Origin) choose(ctx context.Context, cluster string, candidates []string, server string) error {
@@ -202,14 +206,20 @@ func (o *Origin) choose(ctx context.Context, cluster string, candidates []string
 		if err == nil {
 			return o.holdsAll(plan)
 		}
-		if last = err; ctx.Err() != nil || !o.mayOlder(err) {
-			break
+		if errors.Is(err, errHoldsNoMore) {
+			continue
 		}
 		p := passedOver{id: id, err: err}
-		if no, is := errors.AsType[*facts.Refusal](err); is && no.Reason == facts.TargetBeforeBackup {
+		no, refused := errors.AsType[*facts.Refusal](err)
+		goesOn := refused && o.tried.GoesOn(no, o.Base.EndGTID) || o.mayOlder(err)
+		switch {
+		case refused && no.Reason == facts.TargetBeforeBackup:
 			p.err = nil // nothing is wrong with it
-		} else if !is && o.Base != nil {
+		case !refused && o.Base != nil:
 			p.begin = o.Base.BeginGTID
+		}
+		if last = err; ctx.Err() != nil || !goesOn {
+			break
 		}
 		o.passed = append(o.passed, p)
 	}
@@ -232,6 +242,9 @@ func (o *Origin) tryBase(ctx context.Context, cluster, id, server string) (plan 
 	if o.Base, err = backup.Read(ctx, o.Place.Store, cluster, id); err != nil {
 		o.Base = nil
 		return plan, err
+	}
+	if o.tried.Skips(o.Base.EndGTID) {
+		return plan, errHoldsNoMore
 	}
 	if _, err = o.Plan(ctx, o.Base.EndGTID); err != nil {
 		return plan, err

@@ -18,17 +18,24 @@ type restored struct {
 	reason core.Reason
 }
 
-// Restore tries the backups, that which ended last first.
+// Restore tries the backups as the product does, that which ended last first.
 func (s *Store) Restore(bases []archive.Stored, target archive.Target) (out restored) {
 	bases = slices.Clone(bases)
 	slices.SortStableFunc(bases, func(a, b archive.Stored) int { return b.Ended.Compare(a.Ended) })
+	var tried archive.Tried
 	for _, b := range bases {
+		if tried.Skips(b.End) {
+			continue
+		}
 		got := s.Select(archive.Base{Epoch: b.Epoch, End: b.End, Time: b.Ended}, target)
 		if got.Refusal == nil {
 			return restored{b.ID, got.Plan.Set, ""}
 		}
 		if out.reason == "" {
 			out.reason = got.Refusal.Reason
+		}
+		if !tried.GoesOn(got.Refusal, b.End) {
+			break
 		}
 	}
 	return out

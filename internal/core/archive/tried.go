@@ -1,0 +1,37 @@
+package archive
+
+import "cnmsql.co/internal/gtid"
+
+// MayAnother reports whether another backup may lead to the target: the refusal is of the backup, or
+// of what lies between it and the target.
+func (r *Refusal) MayAnother() bool {
+	switch r.Reason {
+	case TargetNotArchived, TargetAfterArchive, TargetLost:
+		return false
+	}
+	return true
+}
+
+// MayOlder reports whether an older backup may lead to the target: the refusal is of the backup.
+func (r *Refusal) MayOlder() bool {
+	return r.Reason == TargetBeforeBackup || r.Reason == BackupNotOnBranch
+}
+
+// Tried is what backups have refused to lead to a target. A restore tries that which ended last
+// first, by the clocks of their Jobs, which may be wrong: behind a gap in the archive there may be one
+// that looks older.
+type Tried struct {
+	refused bool
+	short   gtid.Set // what those hold that the way to the target fails for
+}
+
+// GoesOn notes that a backup that holds end is refused, and reports whether any other may do.
+func (t *Tried) GoesOn(r *Refusal, end gtid.Set) bool {
+	if r.MayAnother() && !r.MayOlder() {
+		t.refused, t.short = true, t.short.Union(end)
+	}
+	return r.MayAnother()
+}
+
+// Skips reports whether a backup that holds end leads no further than those that were refused.
+func (t *Tried) Skips(end gtid.Set) bool { return t.refused && t.short.Contains(end) }
