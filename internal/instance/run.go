@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -60,18 +59,12 @@ func Run(ctx context.Context, opt Options) error {
 func newManager(opt Options) *manager {
 	m := &manager{
 		opt: opt, log: newLogger(opt.Log, opt.LogLevel), kube: opt.Kubernetes, tls: &tlsFiles{dirs: opt.Dirs},
-		life:    life{boot: randomText(), began: time.Now(), ended: make(chan struct{})},
+		life:    life{boot: rand.Text(), began: time.Now(), ended: make(chan struct{})},
 		changed: make(chan struct{}), bells: newBells(),
 		st: state{mysqld: mysqldState{downSince: time.Now()}},
 	}
 	m.concerns = concernsOf(m)
 	return m
-}
-
-func randomText() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:])
-	return hex.EncodeToString(b[:])
 }
 
 // newLogger writes JSON lines in the words of the Cluster's logLevel.
