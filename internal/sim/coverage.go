@@ -73,8 +73,8 @@ func (c Coverage) Add(other Coverage) {
 var must = map[string][]string{
 	"diagnosis": names(core.DiagnosisNone, core.PrimaryHealthy, core.PrimaryPromoting, core.PrimaryClosed,
 		core.PrimaryDemoted, core.MysqldDown, core.PrimaryHung,
-		core.PrimaryFenced, core.PrimaryFailed, core.PrimaryIsolated, core.PrimaryTerminating, core.PodGone,
-		core.PrimaryDataLost,
+		core.PrimaryFenced, core.PrimaryFailed, core.PrimaryIsolated, core.PrimaryFull, core.PrimaryTerminating,
+		core.PodGone, core.PrimaryDataLost,
 		core.PrimaryLostTransactions, core.PrimaryUnreachable, core.PrimaryUnreachableButReplicasStream,
 		core.PrimaryUnreachableReplicasLost),
 	"proof": names(core.ProofBootstrap, core.ProofManagerFenced, core.ProofPodTerminated, core.ProofQuorumCut,

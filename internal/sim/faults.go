@@ -306,16 +306,21 @@ func (w *world) jumpClock(d *dice) {
 	m.clock.wall += by
 }
 
+// fillVolume fills one; often, where mysqld waits for space, that of the primary, of which commits wait.
 func (w *world) fillVolume(d *dice) {
 	in := w.pickInstance(d)
+	took := d.between(2*time.Second, 40*time.Second)
+	waits := d.upTo(3) > 0
+	if p := w.api.cluster().status.Promotion; p != nil && waits && d.upTo(2) == 0 {
+		in = p.Instance
+	}
 	v := w.api.volume(in)
 	if v == nil {
 		return
 	}
-	took := d.between(2*time.Second, 40*time.Second)
-	w.tell("the volume of %s is full for %s", in, took)
-	v.data.full = true
-	w.later(took, func() { v.data.full = false })
+	w.tell("the volume of %s is full for %s (mysqld waits: %t)", in, took, waits)
+	w.fill(v.data, true, waits)
+	w.later(took, func() { w.fill(v.data, false, false) })
 }
 
 func (w *world) slowApplier(d *dice) {

@@ -54,6 +54,8 @@ type manager struct {
 	diskStalled bool
 
 	server   *core.Server
+	commits  agent.Commits
+	room     *core.Room
 	serverAt time.Duration
 	answered time.Duration
 	misses   int
@@ -235,7 +237,7 @@ func (m *manager) facts() *agent.Facts {
 		Mysqld: agent.Mysqld{Up: up, Accepted: m.accepted, Answers: m.answers(), AnsweredAt: m.moment(m.answered),
 			StartedAt: m.moment(m.started),
 			DownSince: m.moment(m.downSince), Ended: m.ended, MayWrite: m.mayWrite, Failures: m.failures,
-			DiskStalled: m.diskStalled && m.volume.stalled},
+			DiskStalled: m.diskStalled && m.volume.stalled, LacksSpace: m.commits.LackSpace},
 		LeaseEpoch: m.lease.epoch, LeaseRenewed: m.moment(m.lease.renewed), Vouches: m.vouches.Of(m.view),
 		ConfirmedEpoch: m.confirmed,
 	}
@@ -331,10 +333,18 @@ func (m *manager) poll() {
 	m.polled = s.version
 	m.server, m.serverAt = s.report(), m.w.now
 	m.server.SemiSync.Order, m.server.SemiSync.OrderEpoch = m.volume.record.acksOrder, m.volume.record.acksEpoch
+	m.noteSpace()
 	m.noteWritable()
 	m.announce()
 	m.tick()
 	m.probe()
+}
+
+// noteSpace measures the volume, and judges whether commits wait for space on it.
+func (m *manager) noteSpace() {
+	free, size := m.volume.room()
+	m.room = agent.RoomOf(m.room, free, size)
+	m.commits = m.commits.Note(m.server, m.room, m.moment(m.w.now))
 }
 
 // noteWritable holds what the server says against what was made of it.
@@ -359,6 +369,7 @@ func (m *manager) exited(s *mysqld, crashed bool) {
 	m.ended = crashed && m.stopRequested != s
 	m.downSince, m.restart = m.w.now, 0
 	m.writable, m.mayWrite, m.stopsWrites, m.server, m.sessions = 0, false, false, nil, 0
+	m.commits = agent.Commits{}
 	m.writableN++
 	if m.ended && (!m.accepted || m.w.now-m.started < agent.SteadyAfter) {
 		m.failures++

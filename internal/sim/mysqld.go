@@ -32,6 +32,7 @@ type mysqld struct {
 	readOnlyAsked []func()
 	blocked       []func() // writes that came after super_read_only was asked for
 	executing     int
+	lacking       []*session // whose commits wait for space
 	sessions      []*session
 	// epoch in which it was opened for writes; 0 if it is not open.
 	epoch int64
@@ -125,7 +126,7 @@ func (s *mysqld) end(crashed bool) {
 	if s.dead {
 		return
 	}
-	s.dead, s.backlog = true, nil
+	s.dead, s.backlog, s.lacking = true, nil, nil
 	for _, t := range s.onOrder {
 		t.recovered = false
 	}
@@ -162,6 +163,7 @@ func (s *mysqld) report() *core.Server {
 	if !s.superReadOnly && len(d.prepared) > 0 {
 		out.Owned = d.logged.Subtract(d.executed)
 	}
+	out.Owned = out.Owned.Union(s.lackingGTIDs())
 	out.SemiSync = core.SemiSync{SourceEnabled: s.semi.enabled, SourceActive: s.semi.enabled && s.semi.active,
 		Clients:      s.semiClients(),
 		WaitSessions: len(s.semi.waiting), ReplicaEnabled: s.semi.give}
@@ -171,7 +173,7 @@ func (s *mysqld) report() *core.Server {
 	if d.source != "" {
 		r := &core.Replication{SourceHost: d.source, SourceUUID: d.sourceUUID, IORunning: s.io.stream != nil,
 			Silent: s.io.stream != nil && s.io.stream.silent, IOConnecting: s.io.trying(), SQLRunning: s.applying,
-			IOError: s.io.err, SQLError: d.sqlError, Retrieved: d.retrieved}
+			NoSpace: s.io.noSpace, IOError: s.io.err, SQLError: d.sqlError, Retrieved: d.retrieved}
 		r.LagSeconds = float64(len(d.relay))
 		out.Replication = r
 	}
@@ -194,7 +196,7 @@ func (s *mysqld) refuseWrites(done func()) {
 }
 
 func (s *mysqld) tryReadOnly() {
-	if len(s.readOnlyAsked) == 0 || s.executing > 0 || len(s.semi.waiting) > 0 {
+	if len(s.readOnlyAsked) == 0 || s.executing > 0 || len(s.semi.waiting)+len(s.lacking) > 0 {
 		return
 	}
 	if !s.superReadOnly {
@@ -255,6 +257,10 @@ func (s *mysqld) applyNext() {
 	s.at(took, func() {
 		s.applier = false
 		if !s.applying || len(s.db.relay) == 0 {
+			return
+		}
+		if s.volume.lacksSpace() {
+			s.at(spaceRetry, s.applyNext)
 			return
 		}
 		n := len(s.db.relay)

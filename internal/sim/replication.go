@@ -20,6 +20,8 @@ type receiver struct {
 	stream *stream
 	err    string
 	tries  int
+	// noSpace: it waits for space, or was ended while it did.
+	noSpace bool
 }
 
 // stream is the connection on which a source sends its binary log.
@@ -44,7 +46,7 @@ func (r *receiver) start() {
 	if r.on {
 		return
 	}
-	r.on, r.err = true, ""
+	r.on, r.err, r.noSpace = true, "", false
 	r.connect()
 }
 
@@ -278,7 +280,7 @@ func (st *stream) pump() {
 
 // deliver puts what arrived into the relay log and acknowledges it.
 func (st *stream) deliver(batch []*txn, upTo int) {
-	if st.broken {
+	if st.broken || st.waitForSpace(batch, upTo) {
 		return
 	}
 	to := st.to.db

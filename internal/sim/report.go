@@ -14,7 +14,7 @@ func (m *manager) report() core.Report {
 		Instance: m.me, PodUID: m.uid, Node: m.node.name, Boot: m.boot,
 		Data: m.data, VolumeLocked: m.locked, SeenEpoch: m.seen, ViewEpoch: m.latest.Epoch, WritableEpoch: m.writable,
 		ClientSessions: m.sessions, Terminating: m.terminating != 0,
-		Restarts: m.restarts, Clone: m.clone,
+		Restarts: m.restarts, Clone: m.clone, Room: m.room,
 	}
 	d.Begin(&r)
 	running := m.proc != nil && !m.proc.dead
@@ -72,9 +72,13 @@ func sameButPositions(a, b *core.Report) bool {
 		samePointed(a.Archive, b.Archive) && a.Restore.Same(b.Restore) &&
 		a.Errant.Equal(b.Errant) && a.Maintenance.Equal(b.Maintenance) &&
 		a.ErrantEpoch == b.ErrantEpoch && a.NeedsReclone == b.NeedsReclone && a.MayLack == b.MayLack &&
-		a.Lagging == b.Lagging &&
+		a.Lagging == b.Lagging && sameRoom(a.Room, b.Room) &&
 		withheldBelow(a) == withheldBelow(b) && a.ClusterSize == b.ClusterSize && a.Leased == b.Leased &&
 		a.Generation == b.Generation
+}
+
+func sameRoom(a, b *core.Room) bool {
+	return a == b || a != nil && b != nil && a.Size == b.Size && a.Low == b.Low && a.Full == b.Full
 }
 
 func withheldBelow(r *core.Report) int64 {

@@ -48,6 +48,9 @@ func (s *mysqld) execute(c *session, took time.Duration) {
 
 // commit writes the binary log, and goes on when enough replicas have it.
 func (s *mysqld) commit(c *session) {
+	if s.waitForSpace(c) {
+		return
+	}
 	if s.volume.full || s.volume.detached {
 		s.end(true)
 		return

@@ -46,9 +46,10 @@ func (c *session) breakOff() {
 	c.gone, c.busy = true, false
 }
 
-// waits reports whether the session's commit waits for acknowledgements.
+// waits reports whether the session's commit waits for acknowledgements, or for space.
 func (c *session) waits() bool {
-	return slices.ContainsFunc(c.s.semi.waiting, func(w *commit) bool { return w.session == c })
+	return slices.Contains(c.s.lacking, c) ||
+		slices.ContainsFunc(c.s.semi.waiting, func(w *commit) bool { return w.session == c })
 }
 
 func (s *mysqld) drop(c *session) {
@@ -58,7 +59,8 @@ func (s *mysqld) drop(c *session) {
 }
 
 // kill closes connections. A session that waits for acknowledgements stays, and
-// with it its commit; nobody reads success from it any more.
+// with it its commit; nobody reads success from it any more. One that waits for space may fail then, and
+// mysqld with it.
 func (s *mysqld) kill(sessions []*session) {
 	for _, c := range sessions {
 		if c.busy {
@@ -68,6 +70,10 @@ func (s *mysqld) kill(sessions []*session) {
 		if !c.waits() {
 			s.drop(c)
 		}
+	}
+	if len(s.lacking) > 0 && s.w.oneIn(2) {
+		s.end(true)
+		return
 	}
 	s.tryReadOnly()
 }

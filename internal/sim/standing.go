@@ -42,7 +42,7 @@ var standings = []standing{
 			s.stall()
 			w.leaveOnly(n.machine, apiMachine)
 		}},
-	{name: "its volume is full", begin: func(_ *world, _ *node, s *mysqld) { s.volume.full = true }},
+	{name: "its volume is full", begin: func(w *world, _ *node, s *mysqld) { w.fill(s.volume, true, false) }},
 	{name: "its node reaches only clients and the other instances", stays: true,
 		begin: func(w *world, n *node, _ *mysqld) {
 			for _, control := range []int{apiMachine, operatorMachine1, operatorMachine2} {

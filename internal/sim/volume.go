@@ -21,7 +21,8 @@ type volume struct {
 	record volumeRecord
 	stage  stage
 	db     *database
-	full   bool
+	// full: nothing can be written. Then mysqld ends, or, if it waits, goes on once there is space.
+	full, waits bool
 	// stalled: nothing is read or written, and a server does not get to answer.
 	stalled bool
 	gone    bool
