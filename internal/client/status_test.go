@@ -25,7 +25,7 @@ type word struct{ snap control.Snapshot }
 func (w word) Snapshot(context.Context) control.Snapshot                 { return w.snap }
 func (w word) Watch(context.Context, func(control.Snapshot) error) error { return nil }
 func (w word) Vouch(context.Context, string, int64) error                { return nil }
-func (w word) Order(context.Context, control.Verb, control.Order) error  { return nil }
+func (w word) Order(context.Context, control.Order) error                { return nil }
 func (w word) StartCheck(control.CheckOrder) error                       { return nil }
 func (w word) CheckReport() control.CheckReport                          { return control.CheckReport{} }
 func (w word) ReplaceManager(context.Context, string, io.Reader) error   { return nil }

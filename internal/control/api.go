@@ -30,54 +30,13 @@ func (s Snapshot) Moments() core.Moments {
 	return core.Moments{Taken: s.Taken, Made: s.Made, Asked: s.Asked}
 }
 
-// Order is the body of every command.
-type Order struct {
-	// Epoch that the order belongs to. A manager refuses an order of an epoch
-	// lower than the highest it has seen.
-	Epoch int64 `json:"epoch"`
-	// Donor is the host to clone from (CloneFrom only).
-	Donor string `json:"donor,omitempty"`
-	// Acks is the number of acknowledgements (SetAcks only).
-	Acks int `json:"acks,omitempty"`
-	// Number of the order among those of its epoch (SetAcks only).
-	Number int64 `json:"number,omitempty"`
-	// Transactions are those to commit empty (AdoptTransactions only).
-	Transactions string `json:"transactions,omitempty"`
-	// Member is the UUID of the server that is to be primary (SetGroupPrimary only).
-	Member string `json:"member,omitempty"`
-	// Within is how many seconds transactions in progress may hold that up (SetGroupPrimary
-	// only); an earlier operator sets no bound.
-	Within int `json:"within,omitempty"`
-	// Members are the instances that are left (ForceMembers only).
-	Members []string `json:"members,omitempty"`
-	// View is the group's view that they are left of (ForceMembers only).
-	View string `json:"view,omitempty"`
-}
-
-// Verb is a command to an instance.
-type Verb string
-
-// Verbs, in the words of core's effects.
-const (
-	VerbDemote         Verb = "demote"
-	VerbReceivePromise Verb = "freeze-io"
-	VerbCloneFrom      Verb = "clone-from"
-	VerbRestartInPlace Verb = "restart-in-place"
-	VerbSetAcks        Verb = "set-acks"
-	VerbAdopt          Verb = "adopt-transactions"
-	// Of members of a group.
-	VerbSetGroupPrimary Verb = "set-group-primary"
-	VerbForceMembers    Verb = "force-members"
-	VerbRebootGroup     Verb = "reboot-group"
-)
-
 // Paths of the API.
 const (
 	// PathStatus is GET. ?watch=true streams; with &brief=true a message whose report is that
 	// of the message before it may leave it out, and say same. A manager that knows nothing of
 	// that sends every report.
 	PathStatus = "/v1/status"
-	PathOrder  = "/v1/order/" // POST + Verb
+	PathOrder  = "/v1/order/" // POST an Order + its Verb
 	PathVouch  = "/v1/vouch"  // GET ?instance=&epoch=
 	// PathManager takes a binary that is to go on in the manager's place: POST ?digest=
 	PathManager = "/v1/manager"
@@ -112,8 +71,8 @@ type Instance interface {
 	StartCheck(o CheckOrder) error
 	// CheckReport is how far the last check is.
 	CheckReport() CheckReport
-	// Order carries out a command and returns when it is done, or, for
+	// Order carries out an order and returns when it is done, or, for
 	// CloneFrom and RestartInPlace, when it has begun. A *Refusal is the
 	// manager's no; it is not a failure.
-	Order(ctx context.Context, verb Verb, o Order) error
+	Order(ctx context.Context, o Order) error
 }

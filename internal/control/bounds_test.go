@@ -94,7 +94,7 @@ func TestATooLongAnswerEndsAnOrderAndAStream(t *testing.T) {
 	c := NewClient(strings.TrimPrefix(srv.URL, "https://"),
 		srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone())
 	defer c.Close()
-	if _, err := c.Order(t.Context(), VerbDemote, Order{Epoch: 1}); !errors.Is(err, errTooLong) {
+	if _, err := c.Order(t.Context(), Demote{Epoch: 1}); !errors.Is(err, errTooLong) {
 		t.Errorf("an order: %v", err)
 	}
 	if _, err := c.Check(t.Context(), CheckOrder{ID: "1"}); !errors.Is(err, errTooLong) {

@@ -71,14 +71,14 @@ func (c *Client) Status(ctx context.Context) (Snapshot, error) {
 	return c.exchange(ctx, http.MethodGet, PathStatus, nil)
 }
 
-// Order sends a command and returns the snapshot after it. The error is a
+// Order sends an order and returns the snapshot after it. The error is a
 // *Refusal when the manager said no.
-func (c *Client) Order(ctx context.Context, verb Verb, o Order) (Snapshot, error) {
+func (c *Client) Order(ctx context.Context, o Order) (Snapshot, error) {
 	body, err := json.Marshal(o)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	return c.exchange(ctx, http.MethodPost, PathOrder+url.PathEscape(string(verb)), body)
+	return c.exchange(ctx, http.MethodPost, PathOrder+url.PathEscape(string(o.Verb())), body)
 }
 
 // Vouch asks whether the instance still counts on this primary in an epoch; nil when it does, a

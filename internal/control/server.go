@@ -127,13 +127,13 @@ func answer(w http.ResponseWriter, err error, body func() any) {
 
 func order(in Instance) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var o Order
-		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&o); err != nil {
+		body := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
+		o, err := readOrder(Verb(r.PathValue("verb")), body)
+		if err != nil {
 			refuse(w, http.StatusBadRequest, &Refusal{Reason: core.ControlBadRequest, Message: err.Error()})
 			return
 		}
-		err := in.Order(r.Context(), Verb(r.PathValue("verb")), o)
-		answer(w, err, func() any { return in.Snapshot(r.Context()) })
+		answer(w, in.Order(r.Context(), o), func() any { return in.Snapshot(r.Context()) })
 	})
 }
 

@@ -49,11 +49,11 @@ func sent(t *testing.T, e core.Effect) (request, body string) {
 		request, body = r.Method+" "+r.URL.String(), string(text)
 		_ = json.NewEncoder(w).Encode(Snapshot{})
 	}))
-	verb, instance, o, _ := OrderOf(e, func(instance string) string { return instance + ".ns" })
-	if instance != "c-1" {
-		t.Errorf("%s is asked of %q", e, instance)
+	instance, o := OrderOf(e, func(instance string) string { return instance + ".ns" })
+	if instance != "c-1" || o == nil {
+		t.Fatalf("%s orders %q %v", e, instance, o)
 	}
-	if _, err := c.Order(t.Context(), verb, o); err != nil {
+	if _, err := c.Order(t.Context(), o); err != nil {
 		t.Error(err)
 	}
 	return request, body
@@ -77,9 +77,9 @@ type obedient struct {
 
 func (in *obedient) Snapshot(context.Context) Snapshot { return Snapshot{} }
 
-func (in *obedient) Order(_ context.Context, verb Verb, o Order) error {
+func (in *obedient) Order(_ context.Context, o Order) error {
 	text, err := json.Marshal(o)
-	in.verb, in.epoch, in.body = string(verb), o.Epoch, string(text)
+	in.verb, in.epoch, in.body = string(o.Verb()), o.OfEpoch(), string(text)
 	return err
 }
 

@@ -71,7 +71,7 @@ func TestProbesMetricsAndThosePermittedToCommand(t *testing.T) {
 		t.Errorf("a peer cannot read the status: %+v, %v", s, err)
 	}
 	var no *control.Refusal
-	if _, err := peer.Order(ctx, control.VerbDemote, control.Order{Epoch: 2}); !errors.As(err, &no) ||
+	if _, err := peer.Order(ctx, control.Demote{Epoch: 2}); !errors.As(err, &no) ||
 		no.Reason != "Forbidden" {
 		t.Errorf("a peer's order was answered with %v", err)
 	}
@@ -84,13 +84,13 @@ func TestACloneThatFailsIsToldAndOrderedAgain(t *testing.T) {
 	w.await(two, "awaiting a clone", func(r core.Report) bool {
 		return r.State == core.AwaitingClone && r.Server != nil
 	})
-	w.order(two, control.VerbCloneFrom, control.Order{Epoch: 1, Donor: "127.0.7.99"})
+	w.order(two, control.CloneFrom{Epoch: 1, Donor: "127.0.7.99"})
 	r := w.await(two, "awaiting again", func(r core.Report) bool {
 		return r.State == core.AwaitingClone && r.Clone != nil && r.Clone.Error != ""
 	})
 	t.Logf("it says %s", r.Clone.Error)
 	w.join(two, one)
-	if _, err := w.tryOrder(two, control.VerbCloneFrom, control.Order{Epoch: 1, Donor: one.opt.Listen}); err == nil {
+	if _, err := w.tryOrder(two, control.CloneFrom{Epoch: 1, Donor: one.opt.Listen}); err == nil {
 		t.Error("an order to clone was taken by an instance that has data")
 	}
 }
@@ -150,7 +150,7 @@ func TestAnOrderDuringAnOutageOfTheAPIServer(t *testing.T) {
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)
 	w.join(two, one)
-	w.order(one, control.VerbDemote, control.Order{Epoch: 2})
+	w.order(one, control.Demote{Epoch: 2})
 	w.kube.setDown(true)
 	epoch := w.grant("db-2", core.ProofManagerFenced, "db-1", "", 0)
 	w.await(two, "hindered", func(r core.Report) bool { return strings.Contains(r.Message, "taking the lease") })
@@ -175,7 +175,7 @@ func TestAVolumeInUseIsWaitedFor(t *testing.T) {
 	w.await(nd, "waiting", func(r core.Report) bool {
 		return r.State == core.Starting && r.Reason == "VolumeInUse" && !r.VolumeLocked
 	})
-	if _, err := w.tryOrder(nd, control.VerbDemote, control.Order{Epoch: 9}); err == nil {
+	if _, err := w.tryOrder(nd, control.Demote{Epoch: 9}); err == nil {
 		t.Error("a promise was given for a volume that another manager uses")
 	}
 	cancel()

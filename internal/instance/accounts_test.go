@@ -25,7 +25,7 @@ func TestADroppedReplicationAccountIsRestoredUnderQuorum(t *testing.T) {
 	w.bootstrap(one)
 	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
 	w.join(two, one)
-	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	w.order(one, control.SetAcks{Epoch: w.epoch(), Acks: 1})
 	// A statement that changes an account and waits would keep the replica from logging in.
 	w.await(one, "acknowledged", func(r core.Report) bool { return r.Server != nil && r.Server.SemiSync.Clients == 1 })
 	w.exec(w.rootOf(one), "DROP USER cnmsql_replication@'%'")
@@ -86,7 +86,7 @@ func TestAnAccountStatementThatWaitsIsNoHungServer(t *testing.T) {
 	w.bootstrap(one)
 	db := w.app(one)
 	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
-	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	w.order(one, control.SetAcks{Epoch: w.epoch(), Acks: 1})
 	p := one.proc()
 	root := w.rootOf(one)
 	go func() { _, _ = root.Exec("CREATE USER joe") }()

@@ -30,9 +30,9 @@ func TestAReplicaThatAUserRanMaintenanceOnIsForgiven(t *testing.T) {
 	if r.Maintenance.Count() != 2 {
 		t.Errorf("it forgives %s", r.Maintenance)
 	}
-	order := control.Order{Epoch: w.epoch(), Transactions: r.Maintenance.String()}
-	w.order(one, control.VerbAdopt, order)
-	adopted := w.order(one, control.VerbAdopt, order) // once more changes nothing
+	order := control.AdoptTransactions{Epoch: w.epoch(), Transactions: r.Maintenance.String()}
+	w.order(one, order)
+	adopted := w.order(one, order) // once more changes nothing
 	if !adopted.Server.Executed.Contains(r.Maintenance) {
 		t.Errorf("it has not adopted %s: %s", r.Maintenance, adopted.Server.Executed)
 	}
@@ -44,7 +44,7 @@ func TestAReplicaThatAUserRanMaintenanceOnIsForgiven(t *testing.T) {
 		return r.Server != nil && r.Server.Executed.Equal(one.report().Server.Executed)
 	})
 	order.Transactions = one.report().Server.UUID + ":99999"
-	if _, err := w.tryOrder(one, control.VerbAdopt, order); err == nil {
+	if _, err := w.tryOrder(one, order); err == nil {
 		t.Error("it gave a number of its own away")
 	}
 

@@ -17,7 +17,7 @@ func TestAnApplierThatWaitsForAcknowledgementsGoesOn(t *testing.T) {
 	db := w.app(one)
 	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT)")
 	w.join(two, one)
-	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	w.order(one, control.SetAcks{Epoch: w.epoch(), Acks: 1})
 	holds, err := two.m.root.DB().Conn(t.Context())
 	must(t, err)
 	defer holds.Close()

@@ -120,7 +120,7 @@ func TestBinaryLogsAreHeldWhileTheStoreIsAway(t *testing.T) {
 	// The store is back, and who takes no writes any more purges by himself.
 	w.files(dir, "archive")
 	w.await(one, "archiving", func(r core.Report) bool { return r.Archive != nil && r.Archive.Failure == "" })
-	w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
+	w.order(one, control.Demote{Epoch: w.epoch() + 1})
 	until(t, "it goes by its own rule again", func() bool { return !w.holdsLogs(one) })
 }
 
@@ -249,7 +249,7 @@ func TestAServerThatStartsHoldsItsBinaryLogs(t *testing.T) {
 	if !strings.Contains(string(text), "binlog_expire_logs_auto_purge = OFF") {
 		t.Errorf("mysqld was started with\n%s", text)
 	}
-	w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
+	w.order(one, control.Demote{Epoch: w.epoch() + 1})
 	until(t, "it goes by its own rule", func() bool { return !w.holdsLogs(one) })
 	before := get(one.m, func(s *state) *process { return s.mysqld.proc })
 	must(t, before.handle.Kill())

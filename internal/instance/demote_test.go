@@ -22,7 +22,7 @@ func TestAConnectionThatCannotBeClosedHoldsUpNoDemotion(t *testing.T) {
 	w.bootstrap(one)
 	w.stayKilled(one)
 	began := time.Now()
-	r := w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
+	r := w.order(one, control.Demote{Epoch: w.epoch() + 1})
 	if took := time.Since(began); r.State != core.Running || took > agent.DemoteLimit(true) {
 		t.Errorf("after %s: %+v", took, r)
 	}

@@ -27,7 +27,7 @@ func TestAReplicaThatIsBeingStoppedKeepsItsPromise(t *testing.T) {
 	w.await(two, "stopping", func(r core.Report) bool { return r.Reason == core.InstanceStopping })
 	w.exec(db, "INSERT INTO t (v) VALUES (1)") // which it still acknowledges
 	next := w.epoch() + 1
-	r := w.order(two, control.VerbReceivePromise, control.Order{Epoch: next})
+	r := w.order(two, control.ReceivePromise{Epoch: next})
 	if r.Withheld == nil || r.Withheld.Below != next {
 		t.Fatalf("it does not promise: %+v", r.Withheld)
 	}

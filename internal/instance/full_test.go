@@ -95,7 +95,7 @@ func TestAPrimaryWhoseVolumeIsFullObeysADemotion(t *testing.T) {
 		t.Errorf("with a commit that hangs it says %+v", r)
 	}
 	next := w.epoch() + 1
-	r := w.order(one, control.VerbDemote, control.Order{Epoch: next})
+	r := w.order(one, control.Demote{Epoch: next})
 	if r.NoWritesBelow != next || r.WritableEpoch != 0 {
 		t.Errorf("ordered to take no more writes: %+v", r)
 	}
@@ -167,7 +167,7 @@ func TestAReplicaWhoseVolumeIsFullStopsReceiving(t *testing.T) {
 	}
 
 	began, next := time.Now(), w.epoch()+1
-	r := w.order(two, control.VerbReceivePromise, control.Order{Epoch: next})
+	r := w.order(two, control.ReceivePromise{Epoch: next})
 	t.Logf("it stopped receiving after %s", time.Since(began))
 	if r.Withheld == nil || r.Withheld.Below != next || r.Server.Replication.IORunning {
 		t.Errorf("ordered to receive nothing more: %+v", r)

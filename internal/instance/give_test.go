@@ -19,7 +19,7 @@ func TestAClosedPrimaryGivesItsDataAlthoughClientsGoOnWriting(t *testing.T) {
 	w.bootstrap(one)
 	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY)")
 	w.exec(w.app(one), "INSERT INTO t VALUES (-1)")
-	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	w.order(one, control.SetAcks{Epoch: w.epoch(), Acks: 1})
 	w.await(two, "awaiting a clone", func(r core.Report) bool {
 		return r.State == core.AwaitingClone && r.Server != nil
 	})
@@ -34,7 +34,7 @@ func TestAClosedPrimaryGivesItsDataAlthoughClientsGoOnWriting(t *testing.T) {
 			Step: string(core.StepDemote), From: "db-1", To: "db-2"}
 	})
 	next := w.epoch() + 1
-	if r := w.order(one, control.VerbDemote, control.Order{Epoch: next}); r.WritableEpoch != 0 ||
+	if r := w.order(one, control.Demote{Epoch: next}); r.WritableEpoch != 0 ||
 		r.NoWritesBelow != next {
 		t.Fatalf("closed, it says %+v", r)
 	}

@@ -36,8 +36,7 @@ func (w *world) rejoinAll(n []*node) []*node {
 	for _, x := range n[1:] {
 		w.rejoin(x)
 	}
-	w.order(primary, control.VerbSetGroupPrimary,
-		control.Order{Epoch: w.epoch(), Member: next.report().Server.UUID, Within: 1})
+	w.order(primary, control.SetGroupPrimary{Epoch: w.epoch(), Member: next.report().Server.UUID, Within: 1})
 	w.awaitRole(next, core.MemberPrimary)
 	w.primaryIs(next)
 	w.rejoin(primary)
@@ -92,7 +91,7 @@ func TestAGroupWhoseAuthorityWasReplacedIsRebootedWhenAllAreDown(t *testing.T) {
 		return r.Server != nil && r.Server.Group.State == core.MemberOffline && r.Reason == core.MemberAwaitingGroup
 	})
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.PrimaryEpoch++ })
-	w.order(n[0], control.VerbRebootGroup, control.Order{Epoch: w.epoch()})
+	w.order(n[0], control.RebootGroup{Epoch: w.epoch()})
 	w.elected(n[0])
 	w.awaitRole(n[1], core.MemberSecondary)
 	w.awaitRole(n[2], core.MemberSecondary)

@@ -60,7 +60,7 @@ func TestAGroupIsRebootedFromWhatAMemberHadReceivedAndNotApplied(t *testing.T) {
 		return r.Server != nil && r.Server.Group != nil && r.Server.Group.State == core.MemberOffline
 	})
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.PrimaryEpoch++ })
-	w.order(back, control.VerbRebootGroup, control.Order{Epoch: w.epoch()})
+	w.order(back, control.RebootGroup{Epoch: w.epoch()})
 	w.elected(back)
 	w.await(back, "writable", func(r core.Report) bool { return r.Server != nil && !r.Server.SuperReadOnly })
 	found := 0

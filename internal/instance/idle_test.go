@@ -294,13 +294,13 @@ func (w *world) idleCluster(api string) (nodes []*node, pids []int) {
 		w.awaitHeard(n, "awaiting a clone", func(r core.Report) bool {
 			return r.State == core.AwaitingClone && r.Server != nil
 		})
-		w.order(n, control.VerbCloneFrom, control.Order{Epoch: epoch, Donor: nodes[0].opt.Listen})
+		w.order(n, control.CloneFrom{Epoch: epoch, Donor: nodes[0].opt.Listen})
 		w.awaitHeard(n, "following", func(r core.Report) bool {
 			is := r.Server
 			return r.Data == core.DataPopulated && is != nil && is.Replication != nil && is.Replication.IORunning
 		})
 	}
-	w.order(nodes[0], control.VerbSetAcks, control.Order{Epoch: epoch, Acks: 1})
+	w.order(nodes[0], control.SetAcks{Epoch: epoch, Acks: 1})
 	w.awaitHeard(nodes[0], "waiting for one", func(r core.Report) bool {
 		return r.Server != nil && r.Server.SemiSync.Acks == 1
 	})

@@ -79,7 +79,7 @@ func TestASwitchover(t *testing.T) {
 	}
 
 	began := time.Now()
-	r := w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
+	r := w.order(one, control.Demote{Epoch: w.epoch() + 1})
 	demoted := time.Now()
 	if r.WritableEpoch != 0 || r.NoWritesBelow != w.epoch()+1 || r.ClientSessions != 0 || r.Server == nil ||
 		!r.Server.SuperReadOnly {
@@ -106,7 +106,7 @@ func TestAPrimaryWhoseSessionsAwaitAcknowledgementsIsKilledRatherThanAcknowledgi
 	w.exec(db, "INSERT INTO t (v) VALUES (1)")
 	w.awaitRows(w.app(two), 1)
 	next := w.epoch() + 1
-	if r := w.order(two, control.VerbReceivePromise, control.Order{Epoch: next}); r.NoReceivingBelow != next ||
+	if r := w.order(two, control.ReceivePromise{Epoch: next}); r.NoReceivingBelow != next ||
 		r.Server.Replication.IORunning {
 		t.Fatalf("frozen, it says %+v", r)
 	}
@@ -121,7 +121,7 @@ func TestAPrimaryWhoseSessionsAwaitAcknowledgementsIsKilledRatherThanAcknowledgi
 		return r.Server != nil && r.Server.SemiSync.WaitSessions > 0
 	})
 	began := time.Now()
-	r := w.order(one, control.VerbDemote, control.Order{Epoch: next})
+	r := w.order(one, control.Demote{Epoch: next})
 	took := time.Since(began)
 	t.Logf("demoted after %s", took)
 	if took >= agent.DemoteLimit(true) {
@@ -202,13 +202,13 @@ func TestACrashedPrimaryWaitsForTheOperatorsWord(t *testing.T) {
 	if one.report().State != core.Stopped {
 		t.Error("started before the operator's word")
 	}
-	w.order(one, control.VerbRestartInPlace, control.Order{Epoch: w.epoch()})
+	w.order(one, control.RestartInPlace{Epoch: w.epoch()})
 	w.await(one, "writable again", func(r core.Report) bool { return r.WritableEpoch == w.epoch() })
 	w.exec(w.app(one), "INSERT INTO t (v) VALUES (1)")
 
 	_ = one.proc().handle.Kill()
 	w.await(one, "stopped", func(r core.Report) bool { return r.State == core.Stopped })
-	promised := w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
+	promised := w.order(one, control.Demote{Epoch: w.epoch() + 1})
 	if promised.NoWritesBelow != w.epoch()+1 {
 		t.Errorf("a stopped instance promised %+v", promised)
 	}
@@ -216,7 +216,7 @@ func TestACrashedPrimaryWaitsForTheOperatorsWord(t *testing.T) {
 	if back.WritableEpoch != 0 || !back.Server.SuperReadOnly {
 		t.Errorf("a fenced instance came back as %+v", back)
 	}
-	if _, err := w.tryOrder(one, control.VerbSetAcks, control.Order{Epoch: 1}); err == nil {
+	if _, err := w.tryOrder(one, control.SetAcks{Epoch: 1}); err == nil {
 		t.Error("an order of a past epoch was taken")
 	}
 }
@@ -228,7 +228,7 @@ func TestAStoppingPrimaryHandsOver(t *testing.T) {
 	w.join(two, one)
 	one.m.terminate()
 	w.await(one, "terminating", func(r core.Report) bool { return r.Terminating && r.WritableEpoch == 1 })
-	r := w.order(one, control.VerbDemote, control.Order{Epoch: 2})
+	r := w.order(one, control.Demote{Epoch: 2})
 	epoch := w.grant("db-2", core.ProofManagerFenced, "db-1", r.Server.Executed.String(), 0)
 	began := time.Now()
 	w.awaitPrimary(two, epoch)
@@ -271,7 +271,7 @@ func TestAHungServerIsToldAndADemotionKillsIt(t *testing.T) {
 	must(t, p.handle.Signal(syscall.SIGSTOP))
 	w.await(one, "hung", func(r core.Report) bool { return r.State == core.Hung })
 	began := time.Now()
-	r := w.order(one, control.VerbDemote, control.Order{Epoch: 2})
+	r := w.order(one, control.Demote{Epoch: 2})
 	t.Logf("demoted after %s", time.Since(began))
 	if r.WritableEpoch != 0 || p.running() {
 		t.Errorf("a hung server was demoted to %+v", r)

@@ -139,14 +139,14 @@ func three(t *testing.T) (*world, []*node) {
 	w.exec(w.app(n[0]), "CREATE TABLE t (id INT PRIMARY KEY)")
 	w.join(n[1], n[0])
 	w.join(n[2], n[0])
-	w.order(n[0], control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	w.order(n[0], control.SetAcks{Epoch: w.epoch(), Acks: 1})
 	return w, n
 }
 
 // switchover does what the operator does.
 func (w *world) switchover(from, to *node, acks int32) {
 	w.t.Helper()
-	r := w.order(from, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
+	r := w.order(from, control.Demote{Epoch: w.epoch() + 1})
 	if r.Server == nil {
 		w.t.Fatalf("the demoted primary was killed: %+v", r)
 	}
@@ -180,7 +180,7 @@ func TestSwitchoversUnderLoadLoseNothing(t *testing.T) {
 func (w *world) failover(dead *node, others ...*node) *node {
 	w.t.Helper()
 	next := w.epoch() + 1
-	if r := w.order(dead, control.VerbDemote, control.Order{Epoch: next}); r.NoWritesBelow != next {
+	if r := w.order(dead, control.Demote{Epoch: next}); r.NoWritesBelow != next {
 		w.t.Fatalf("no promise: %+v", r)
 	}
 	return w.succeed(dead, next, core.ProofManagerFenced, others...)
@@ -192,7 +192,7 @@ func (w *world) succeed(former *node, next int64, proof core.Proof, others ...*n
 	var best *node
 	var holds core.Report
 	for _, o := range others {
-		r := w.order(o, control.VerbReceivePromise, control.Order{Epoch: next})
+		r := w.order(o, control.ReceivePromise{Epoch: next})
 		if best == nil || !holds.Server.Holds().Contains(r.Server.Holds()) {
 			best, holds = o, r
 		}
@@ -239,7 +239,7 @@ func TestARecoveryThatAnotherPrimaryOvertakesIsBrokenOff(t *testing.T) {
 	ws.awaitMore(100)
 	for _, replica := range n[1:] {
 		// from now on nothing is acknowledged
-		w.order(replica, control.VerbReceivePromise, control.Order{Epoch: w.epoch() + 1})
+		w.order(replica, control.ReceivePromise{Epoch: w.epoch() + 1})
 	}
 	<-time.After(300 * time.Millisecond)
 	_ = n[0].proc().handle.Kill()
@@ -283,7 +283,7 @@ func TestACrashedPrimaryThatHearsNobodyWaitsForAWord(t *testing.T) {
 	network := n[0].m.kube.(*cutOff)
 	network.cut.Store(true)
 	for _, replica := range n[1:] {
-		w.order(replica, control.VerbReceivePromise, control.Order{Epoch: w.epoch() + 1})
+		w.order(replica, control.ReceivePromise{Epoch: w.epoch() + 1})
 	}
 	<-time.After(300 * time.Millisecond) // from now on nothing is acknowledged
 	_ = n[0].proc().handle.Kill()
@@ -341,7 +341,7 @@ func TestAReplicaGetsInAlthoughWaitingClientsHoldAllConnections(t *testing.T) {
 	db := w.app(one)
 	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY)")
 	w.join(two, one)
-	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	w.order(one, control.SetAcks{Epoch: w.epoch(), Acks: 1})
 	_ = two.proc().handle.Kill()
 	w.await(two, "stopped", func(r core.Report) bool { return r.Server == nil })
 	var refused atomic.Int32
@@ -378,7 +378,7 @@ func TestAPartOfATransactionHoldsUpNobody(t *testing.T) {
 	go func() { _, _ = db.Exec("UPDATE big SET v = REPEAT('b', 8000)") }()
 	w.stopInside(n[0].proc(), w.rootOf(n[1]), w.rootOf(n[2])) // no more is sent, before it dies
 	for _, replica := range n[1:] {
-		w.order(replica, control.VerbReceivePromise, control.Order{Epoch: w.epoch() + 1})
+		w.order(replica, control.ReceivePromise{Epoch: w.epoch() + 1})
 		if !w.holdsPart(w.rootOf(replica)) {
 			t.Fatal("the whole transaction was received before its source stopped; it has to be larger")
 		}

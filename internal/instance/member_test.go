@@ -72,7 +72,7 @@ func (w *world) awaitRole(n *node, role core.MemberRole) core.Report {
 func (w *world) joinGroup(n, donor *node) {
 	w.t.Helper()
 	w.await(n, "awaiting a clone", func(r core.Report) bool { return r.State == core.AwaitingClone && r.Server != nil })
-	w.order(n, control.VerbCloneFrom, control.Order{Epoch: w.epoch(), Donor: donor.opt.Listen})
+	w.order(n, control.CloneFrom{Epoch: w.epoch(), Donor: donor.opt.Listen})
 	w.awaitRole(n, core.MemberSecondary)
 }
 
@@ -115,7 +115,7 @@ func TestTheLifeOfAGroup(t *testing.T) {
 	must(t, err)
 	began := time.Now()
 	target := n[1].report().Server.UUID
-	w.order(n[0], control.VerbSetGroupPrimary, control.Order{Epoch: w.epoch(), Member: target, Within: 1})
+	w.order(n[0], control.SetGroupPrimary{Epoch: w.epoch(), Member: target, Within: 1})
 	w.awaitRole(n[1], core.MemberPrimary)
 	t.Logf("handed over after %s, of which an idle transaction may hold it up for 1 s", time.Since(began))
 	if err := idle.Commit(); err == nil {
@@ -180,11 +180,11 @@ func TestALostQuorumIsForcedAndALostGroupMadeAnew(t *testing.T) {
 		return r.Server != nil && r.Server.Group.State == core.MemberOnline && !r.Server.Group.HasQuorum()
 	})
 	w.awaitSettings(n[2], 0, 3600)
-	if _, err := w.tryOrder(n[2], control.VerbForceMembers, control.Order{Epoch: w.epoch(), Members: []string{"db-3"},
+	if _, err := w.tryOrder(n[2], control.ForceMembers{Epoch: w.epoch(), Members: []string{"db-3"},
 		View: "1:1"}); err == nil || !strings.Contains(err.Error(), "was to be forced in view 1:1") {
 		t.Fatalf("told to go on in another view, it says %v", err)
 	}
-	w.order(n[2], control.VerbForceMembers, control.Order{Epoch: w.epoch(), Members: []string{"db-3"},
+	w.order(n[2], control.ForceMembers{Epoch: w.epoch(), Members: []string{"db-3"},
 		View: n[2].m.facts().Server.Group.ViewID})
 	w.elected(n[2])
 	w.exec(w.app(n[2]), "INSERT INTO t VALUES (2)")
@@ -195,7 +195,7 @@ func TestALostQuorumIsForcedAndALostGroupMadeAnew(t *testing.T) {
 		return r.Server != nil && r.Server.Group.State == core.MemberOffline && r.Reason == "AwaitingGroup"
 	})
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.PrimaryEpoch++ })
-	w.order(n[2], control.VerbRebootGroup, control.Order{Epoch: w.epoch()})
+	w.order(n[2], control.RebootGroup{Epoch: w.epoch()})
 	w.elected(n[2])
 	w.exec(w.app(n[2]), "INSERT INTO t VALUES (3)")
 	w.remadeByOneThatLooksForIt(w.excludedUntilAdmitted(1), n[2])
@@ -218,7 +218,7 @@ func TestAQuorumIsForcedWithAnotherSurvivor(t *testing.T) {
 			return r.Server != nil && r.Server.Group.State == core.MemberOnline && !r.Server.Group.HasQuorum()
 		})
 	}
-	w.order(n[2], control.VerbForceMembers, control.Order{Epoch: w.epoch(), Members: []string{"db-3", "db-4"}})
+	w.order(n[2], control.ForceMembers{Epoch: w.epoch(), Members: []string{"db-3", "db-4"}})
 	w.elected(n[2:]...)
 	w.exec(w.app(w.nodes[w.kube.get().Status.CurrentPrimary]), "INSERT INTO t VALUES (1)")
 	for _, left := range n[2:] {
@@ -235,7 +235,7 @@ func (w *world) remadeByOneThatLooksForIt(n, last *node) {
 	w.await(n, "joining", func(r core.Report) bool { return r.Reason == "Joining" })
 	w.crashManager(last)
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.PrimaryEpoch++ })
-	w.order(n, control.VerbRebootGroup, control.Order{Epoch: w.epoch()})
+	w.order(n, control.RebootGroup{Epoch: w.epoch()})
 	w.elected(n)
 	w.exec(w.app(n), "INSERT INTO t VALUES (4)")
 }

@@ -316,7 +316,7 @@ func (g *membership) raiseProtocol(ctx context.Context, version string) error {
 // the group are those that their names have now; DNS may be as lost as they are, so
 // that the own one is not asked for. From now on nobody else is admitted: whoever is left
 // out must not come back by itself.
-func (g *membership) orderForceMembers(ctx context.Context, o control.Order) error {
+func (g *membership) orderForceMembers(ctx context.Context, o control.ForceMembers) error {
 	if v := g.by.facts().Server; !v.HasView() || !v.Group.IsSurvivor() {
 		return refusal(core.OrderNotASurvivor, "this instance is not an online member of a group that lost its quorum")
 	} else if o.View != "" && v.Group.ViewID != o.View { // an earlier operator names none
@@ -363,11 +363,11 @@ func (g *membership) admitAlone(ctx context.Context, members []string, epoch int
 }
 
 // orderReboot has this instance reboot the group, when it is in none.
-func (g *membership) orderReboot(o control.Order) error {
+func (g *membership) orderReboot(epoch int64) error {
 	if v := g.by.facts().Server; !v.HasView() || v.Group.IsQuorate() {
 		return refusal(core.OrderInGroup, "this instance is online in a group that has its quorum, or cannot be asked")
 	}
-	g.change(func(s *memberState) { s.RebootEpoch = o.Epoch })
+	g.change(func(s *memberState) { s.RebootEpoch = epoch })
 	return nil
 }
 

@@ -11,34 +11,35 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// Order carries out a command of the operator's.
-func (m *manager) Order(ctx context.Context, verb control.Verb, o control.Order) error {
-	if err := m.admit(verb, o); err != nil {
+// Order carries out an order of the operator's.
+func (m *manager) Order(ctx context.Context, o control.Order) error {
+	if err := m.admit(o); err != nil {
 		return err
 	}
-	m.log.Info("ordered", "verb", verb, "epoch", o.Epoch, "donor", o.Donor, "acks", o.Acks)
-	switch verb {
-	case control.VerbDemote:
+	m.log.Info("ordered", "verb", o.Verb(), "order", o)
+	switch o := o.(type) {
+	case control.Demote:
 		return m.orderDemote(o.Epoch)
-	case control.VerbReceivePromise:
+	case control.ReceivePromise:
 		return m.orderFreeze(ctx, o.Epoch)
-	case control.VerbCloneFrom:
+	case control.CloneFrom:
 		return m.orderClone(o.Donor)
-	case control.VerbRestartInPlace:
+	case control.RestartInPlace:
 		m.update(func(s *state) { s.mysqld.restart = max(s.mysqld.restart, o.Epoch) })
 		return nil
-	case control.VerbSetAcks:
+	case control.SetAcks:
 		return m.orderAcks(ctx, o)
-	case control.VerbAdopt:
+	case control.AdoptTransactions:
 		return m.orderAdopt(ctx, o)
-	case control.VerbSetGroupPrimary:
+	case control.SetGroupPrimary:
 		return m.membership.orderGroupPrimary(o.Member, o.Within)
-	case control.VerbForceMembers:
+	case control.ForceMembers:
 		return m.membership.orderForceMembers(ctx, o)
-	case control.VerbRebootGroup:
-		return m.membership.orderReboot(o)
+	case control.RebootGroup:
+		return m.membership.orderReboot(o.Epoch)
+	default:
+		return refusal(core.OrderUnknown, "this manager knows no order %q; it may be older than the operator", o.Verb())
 	}
-	return refusal(core.OrderUnknown, "this manager knows no order %q; it may be older than the operator", verb)
 }
 
 func refusal(reason core.Reason, format string, args ...any) error {
@@ -46,13 +47,13 @@ func refusal(reason core.Reason, format string, args ...any) error {
 }
 
 // admit refuses what is not to be obeyed, and takes note of the order's epoch.
-func (m *manager) admit(verb control.Verb, o control.Order) error {
+func (m *manager) admit(o control.Order) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if no := m.standing().Refuses(o.Epoch); no != nil {
-		return refusal(no.Reason, "%s: %s", verb, no.Message)
+	if no := m.standing().Refuses(o.OfEpoch()); no != nil {
+		return refusal(no.Reason, "%s: %s", o.Verb(), no.Message)
 	}
-	m.st.cluster.seen = o.Epoch
+	m.st.cluster.seen = o.OfEpoch()
 	m.announce()
 	return nil
 }
@@ -151,7 +152,7 @@ func (m *manager) orderClone(donor string) error {
 }
 
 // orderAcks sets the acknowledgements of the primary of this very epoch.
-func (m *manager) orderAcks(ctx context.Context, o control.Order) error {
+func (m *manager) orderAcks(ctx context.Context, o control.SetAcks) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return m.worker.submit(ctx, func() error {
@@ -168,7 +169,7 @@ func (m *manager) orderAcks(ctx context.Context, o control.Order) error {
 
 // orderAdopt commits empty transactions of the given numbers on the primary of this very
 // epoch.
-func (m *manager) orderAdopt(ctx context.Context, o control.Order) error {
+func (m *manager) orderAdopt(ctx context.Context, o control.AdoptTransactions) error {
 	set, err := gtid.Parse(o.Transactions)
 	if err != nil {
 		return refusal(core.OrderNotUnderstood, "the transactions to adopt cannot be read: %v", err)

@@ -177,7 +177,7 @@ func TestACommitThatWaitsIsLoggedAndNotExecuted(t *testing.T) {
 	w.readsFromLeftToRight(one, db, before)
 
 	next := w.epoch() + 1
-	w.order(two, control.VerbReceivePromise, control.Order{Epoch: next})
+	w.order(two, control.ReceivePromise{Epoch: next})
 	wrote := make(chan error, 1)
 	go func() {
 		_, err := db.Exec("INSERT INTO t (v) VALUES (2)")
@@ -190,7 +190,7 @@ func TestACommitThatWaitsIsLoggedAndNotExecuted(t *testing.T) {
 	if waits.Count() != 1 || !waits.Equal(waits.Of(r.Server.UUID)) {
 		t.Errorf("of what is logged, %s is not executed", waits)
 	}
-	w.order(one, control.VerbDemote, control.Order{Epoch: next})
+	w.order(one, control.Demote{Epoch: next})
 	<-wrote
 	if c := two.m.record.cached(); !c.Unflushed || c.In != two.m.provenance.here() {
 		t.Errorf("a replica remembers %+v", c)

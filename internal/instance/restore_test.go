@@ -242,7 +242,7 @@ func TestAClusterIsRestoredToAnyTransaction(t *testing.T) {
 	from.awaitRows(from.app(two), 4)
 	from.awaitArchived(one)
 	// A switchover: the archive goes on with the next primary.
-	r := from.order(one, control.VerbDemote, control.Order{Epoch: from.epoch() + 1})
+	r := from.order(one, control.Demote{Epoch: from.epoch() + 1})
 	epoch := from.grant("db-2", core.ProofManagerFenced, "db-1", r.Server.Executed.String(), 0)
 	from.awaitPrimary(two, epoch)
 	db = from.app(two)

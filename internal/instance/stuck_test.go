@@ -26,7 +26,7 @@ func (w *world) beginsToCopy() (one, two *node) {
 	})
 	// As root has no password yet: it is scratch data.
 	must(w.t, slowCopies(two))
-	w.order(two, control.VerbCloneFrom, control.Order{Epoch: 1, Donor: one.opt.Listen})
+	w.order(two, control.CloneFrom{Epoch: 1, Donor: one.opt.Listen})
 	w.await(two, "in the middle of a copy", func(r core.Report) bool {
 		return r.Clone != nil && r.Clone.Stage == "FILE COPY" && r.Clone.Percent > 0
 	})

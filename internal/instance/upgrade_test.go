@@ -31,7 +31,7 @@ func TestACloneOfAnotherSeriesIsRefusedAndToldAndOneOfTheSameIsMade(t *testing.T
 		w.await(two, "awaiting a clone", func(r core.Report) bool {
 			return r.State == core.AwaitingClone && r.Server != nil
 		})
-		w.order(two, control.VerbCloneFrom, control.Order{Epoch: w.epoch(), Donor: one.opt.Listen})
+		w.order(two, control.CloneFrom{Epoch: w.epoch(), Donor: one.opt.Listen})
 		r := w.await(two, "refused", func(r core.Report) bool {
 			return r.State == core.AwaitingClone && r.Clone != nil && r.Clone.Failures == attempt
 		})

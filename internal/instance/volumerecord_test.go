@@ -42,15 +42,15 @@ func TestNothingIsPromisedForAVolumeThatIsNobodysYet(t *testing.T) {
 	m := newManager(Options{Cluster: "db", Instance: "db-1", Log: io.Discard, Dirs: Dirs{Data: dir + "/data",
 		Meta: dir + "/meta"}}.withDefaults())
 	must(t, m.tryVolume(t.Context()))
-	for _, verb := range []control.Verb{control.VerbReceivePromise, control.VerbDemote} {
+	for _, o := range []control.Order{control.ReceivePromise{Epoch: 3}, control.Demote{Epoch: 3}} {
 		var no *control.Refusal
-		if err := m.admit(verb, control.Order{Epoch: 3}); !errors.As(err, &no) || no.Reason != "ClusterUnknown" {
-			t.Errorf("%s before the Cluster was seen: %v", verb, err)
+		if err := m.admit(o); !errors.As(err, &no) || no.Reason != "ClusterUnknown" {
+			t.Errorf("%s before the Cluster was seen: %v", o.Verb(), err)
 		}
 	}
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "u-1"}}
 	m.setCluster(c)
-	must(t, m.admit(control.VerbReceivePromise, control.Order{Epoch: 3}))
+	must(t, m.admit(control.ReceivePromise{Epoch: 3}))
 	must(t, m.record.change(func(r *volumeRecord) { r.NoReceivingBelow = 3 }))
 	m.setCluster(c)
 	if r := m.record.get(); r.NoReceivingBelow != 3 || r.ClusterUID != "u-1" {

@@ -241,21 +241,21 @@ func (w *world) awaitListening(n *node, port int) {
 }
 
 // order gives an order as the operator does, over the network.
-func (w *world) order(n *node, verb control.Verb, o control.Order) core.Report {
+func (w *world) order(n *node, o control.Order) core.Report {
 	w.t.Helper()
-	s, err := w.tryOrder(n, verb, o)
+	s, err := w.tryOrder(n, o)
 	if err != nil {
-		w.t.Fatalf("%s of %s: %v", verb, n.opt.Instance, err)
+		w.t.Fatalf("%s of %s: %v", o.Verb(), n.opt.Instance, err)
 	}
 	return s.Report
 }
 
-func (w *world) tryOrder(n *node, verb control.Verb, o control.Order) (control.Snapshot, error) {
+func (w *world) tryOrder(n *node, o control.Order) (control.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	c := w.client(n)
 	defer c.Close()
-	return c.Order(ctx, verb, o)
+	return c.Order(ctx, o)
 }
 
 func (w *world) client(n *node) *control.Client {
@@ -290,7 +290,7 @@ func (w *world) acknowledged() (one, two *node, db *sql.DB) {
 	db = w.app(one)
 	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
 	w.join(two, one)
-	w.order(one, control.VerbSetAcks, control.Order{Epoch: w.epoch(), Acks: 1})
+	w.order(one, control.SetAcks{Epoch: w.epoch(), Acks: 1})
 	return one, two, db
 }
 
@@ -329,7 +329,7 @@ func until(t *testing.T, what string, ok func() bool) {
 func (w *world) join(n, donor *node) {
 	w.t.Helper()
 	w.await(n, "awaiting a clone", func(r core.Report) bool { return r.State == core.AwaitingClone && r.Server != nil })
-	w.order(n, control.VerbCloneFrom, control.Order{Epoch: w.epoch(), Donor: donor.opt.Listen})
+	w.order(n, control.CloneFrom{Epoch: w.epoch(), Donor: donor.opt.Listen})
 	w.await(n, "populated", func(r core.Report) bool { return r.Data == core.DataPopulated })
 	w.awaitFollowing(n)
 }

@@ -69,7 +69,7 @@ func TestWhatXACommitsDuringADemotionIsPartOfTheFinalPosition(t *testing.T) {
 	}
 	watch, words := make(chan struct{}), make(chan []gtid.Set)
 	go func() { words <- one.promisedWith(w.epoch()+1, watch) }()
-	r := w.order(one, control.VerbDemote, control.Order{Epoch: w.epoch() + 1})
+	r := w.order(one, control.Demote{Epoch: w.epoch() + 1})
 	time.Sleep(300 * time.Millisecond)
 	close(stop)
 	<-stopped

@@ -60,11 +60,9 @@ func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effect
 		if slices.ContainsFunc(failed, func(f core.Effect) bool { return core.Needs(e, f) }) {
 			continue
 		}
-		if verb, instance, order, ok := control.OrderOf(e, func(instance string) string {
-			return layout.InstanceHost(instance, c.Namespace)
-		}); ok {
+		if ask := a.asks(c, e); ask != nil {
 			wait.Go(func() {
-				if err := a.command(c, instance, verb, order); err != nil {
+				if err := ask(); err != nil {
 					mu.Lock()
 					defer mu.Unlock()
 					out.orders = append(out.orders, fmt.Errorf("%s: %w", e, err))
@@ -103,16 +101,27 @@ func (a *actor) begin(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effe
 	return out
 }
 
-func (a *actor) command(c *v1alpha1.Cluster, instance string, verb control.Verb, o control.Order) error {
-	if verb == control.VerbReplace {
-		return a.streams.ReplaceManager(types.NamespacedName{Namespace: c.Namespace, Name: instance})
+// asks returns how an instance is asked for what an effect wants of it; nil when it wants nothing
+// of one.
+func (a *actor) asks(c *v1alpha1.Cluster, e core.Effect) func() error {
+	if e, is := e.(core.ReplaceManager); is {
+		return func() error { return a.streams.ReplaceManager(c.Namespace, e.Instance) }
 	}
-	cluster, name := client.ObjectKeyFromObject(c), fmt.Sprintf("%s/%s %s %+v", c.Namespace, instance, verb, o)
+	instance, o := control.OrderOf(e, func(other string) string { return layout.InstanceHost(other, c.Namespace) })
+	if instance == "" {
+		return nil
+	}
+	return func() error { return a.command(c, instance, o) }
+}
+
+// command gives an instance an order; nil asks it for a report alone.
+func (a *actor) command(c *v1alpha1.Cluster, instance string, o control.Order) error {
+	cluster, name := client.ObjectKeyFromObject(c), fmt.Sprintf("%s/%s %T %+v", c.Namespace, instance, o, o)
 	return a.orders.give(a.streams.ctx, name, func(ctx context.Context) error {
-		if verb == control.VerbRefresh {
+		if o == nil {
 			return a.streams.Refresh(ctx, cluster.Namespace, instance)
 		}
-		return a.streams.Order(ctx, cluster.Namespace, instance, verb, o)
+		return a.streams.Order(ctx, cluster.Namespace, instance, o)
 	}, func() { a.streams.wake(cluster) })
 }
 

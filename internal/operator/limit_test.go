@@ -121,7 +121,7 @@ func TestSlowInstancesLeaveTheWorkersToOthers(t *testing.T) {
 // order: what is under way holds no worker, is not begun twice, and wakes the cluster when it
 // is over.
 func TestWhoNeverReportsLeavesTheWorkerToOthers(t *testing.T) {
-	for name, verb := range map[string]control.Verb{"a report": control.VerbRefresh, "an order": control.VerbDemote} {
+	for name, order := range map[string]control.Order{"a report": nil, "an order": control.Demote{}} {
 		t.Run(name, func(t *testing.T) {
 			silent, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
@@ -137,7 +137,7 @@ func TestWhoNeverReportsLeavesTheWorkerToOthers(t *testing.T) {
 				client: control.NewClient(silent.Addr().String(), &tls.Config{})})
 			a := &actor{streams: s, orders: newOrders()}
 			for range 2 {
-				if err := a.command(cluster, "c-1", verb, control.Order{}); !errors.Is(err, errUnderWay) {
+				if err := a.command(cluster, "c-1", order); !errors.Is(err, errUnderWay) {
 					t.Fatalf("got %v", err)
 				}
 			}
@@ -152,7 +152,7 @@ func TestWhoNeverReportsLeavesTheWorkerToOthers(t *testing.T) {
 			if got := <-woken; got != key {
 				t.Errorf("%s is woken", got)
 			}
-			if err := a.command(cluster, "c-2", verb, control.Order{}); !errors.Is(err, errNoStream) {
+			if err := a.command(cluster, "c-2", order); !errors.Is(err, errNoStream) {
 				t.Errorf("one that was never reached: %v", err)
 			}
 		})

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/types"
 
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
@@ -93,8 +92,8 @@ func (s *succession) came() core.Successor {
 
 // ReplaceManager begins to send an instance the binary that this operator runs. The error is why it
 // was not taken before.
-func (s *Streams) ReplaceManager(instance types.NamespacedName) error {
-	st := s.stream(instance.Namespace, instance.Name)
+func (s *Streams) ReplaceManager(namespace, instance string) error {
+	st := s.stream(namespace, instance)
 	if st == nil {
 		return errNoStream
 	}

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 )
@@ -71,7 +69,7 @@ func TestWhatCameOfASuccessorEndsWithItsPod(t *testing.T) {
 		t.Errorf("of the next Pod it is said: %+v", got)
 	}
 	r := operatorOf(t, newFake(t).Build())
-	err := r.streams.ReplaceManager(types.NamespacedName{Namespace: "ns", Name: "c-1"})
+	err := r.streams.ReplaceManager("ns", "c-1")
 	if !errors.Is(err, errNoStream) {
 		t.Errorf("nobody was ever reached, and %v", err)
 	}

@@ -263,10 +263,10 @@ func (s *Streams) Refresh(ctx context.Context, namespace, instance string) error
 	return err
 }
 
-// Order sends a command to an instance, within orderDeadline. When it returns nil, the report
+// Order sends an order to an instance, within orderDeadline. When it returns nil, the report
 // after it is heard. errNoStream means that it was not sent. Any other error that is no
 // *control.Refusal leaves open whether it came.
-func (s *Streams) Order(ctx context.Context, namespace, instance string, verb control.Verb, o control.Order) error {
+func (s *Streams) Order(ctx context.Context, namespace, instance string, o control.Order) error {
 	st := s.stream(namespace, instance)
 	if st == nil {
 		return errNoStream
@@ -274,7 +274,7 @@ func (s *Streams) Order(ctx context.Context, namespace, instance string, verb co
 	ctx, cancel := context.WithTimeout(ctx, orderDeadline)
 	defer cancel()
 	begun := time.Now()
-	snap, err := st.client.Order(ctx, verb, o)
+	snap, err := st.client.Order(ctx, o)
 	if err == nil {
 		st.hear(snap, begun)
 	}

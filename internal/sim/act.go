@@ -114,9 +114,9 @@ func (op *operator) act(plan core.Plan, effects []core.Effect) {
 	var changes []core.Effect
 	for _, e := range effects {
 		op.w.truth.checkEffect(e)
-		if verb, instance, order, ok := control.OrderOf(e, nameItself); ok {
+		if instance, order := control.OrderOf(e, nameItself); instance != "" {
 			a.open++
-			op.command(instance, verb, order, func(ok bool) {
+			op.command(instance, order, func(ok bool) {
 				if !ok {
 					a.refused++
 				}
@@ -155,15 +155,16 @@ func (a *acting) done() {
 	op.next(a.plan.Again && a.refused == 0, after)
 }
 
-// command is one call to a manager; the report after it is heard.
-func (op *operator) command(instance string, verb control.Verb, o control.Order, done func(ok bool)) {
+// command is one call to a manager, with an order or, when that is nil, for a report alone; the
+// report after it is heard.
+func (op *operator) command(instance string, o control.Order, done func(ok bool)) {
 	w, st := op.w, op.streams[instance]
 	if st == nil {
 		done(false)
 		return
 	}
 	limit := orderDeadline
-	if verb == control.VerbRefresh {
+	if o == nil {
 		limit = refreshLimit
 	}
 	over := false
@@ -200,11 +201,11 @@ func (op *operator) command(instance string, verb control.Verb, o control.Order,
 				finish(err == "")
 			})
 		}
-		if verb == control.VerbRefresh {
+		if o == nil {
 			answer("")
 			return
 		}
-		m.order(verb, o, answer)
+		m.order(o, answer)
 	}, func() { finish(false) })
 }
 

@@ -10,38 +10,37 @@ import (
 
 // pastOrder was given at a moment.
 type pastOrder struct {
-	at   time.Duration
-	verb control.Verb
+	at time.Duration
 	control.Order
 }
 
-// order carries out a command of the operator's; done is called when it is.
-func (m *manager) order(verb control.Verb, o control.Order, done func(err string)) {
+// order carries out an order of the operator's; done is called when it is.
+func (m *manager) order(o control.Order, done func(err string)) {
 	if no := m.admit(o); no != nil {
 		m.w.cover.count("order", string(no.Reason))
 		done(string(no.Reason))
 		return
 	}
 	if m.w.story.on {
-		m.tell("is ordered to %s at epoch %d %s%d", verb, o.Epoch, o.Donor, o.Acks)
+		m.tell("is ordered to %s %+v", o.Verb(), o)
 	}
-	m.w.cover.count("order", string(verb))
-	m.orders = append(m.orders[max(0, len(m.orders)-20):], pastOrder{m.w.now, verb, o})
-	if m.volume.stalled && verb != control.VerbRestartInPlace {
+	m.w.cover.count("order", string(o.Verb()))
+	m.orders = append(m.orders[max(0, len(m.orders)-20):], pastOrder{m.w.now, o})
+	if _, restarts := o.(control.RestartInPlace); m.volume.stalled && !restarts {
 		return // what is promised or volumeRecord has to be written first: nobody answers
 	}
-	switch verb {
-	case control.VerbDemote:
+	switch o := o.(type) {
+	case control.Demote:
 		m.orderDemote(o.Epoch, done)
-	case control.VerbReceivePromise:
+	case control.ReceivePromise:
 		m.orderFreeze(o.Epoch, done)
-	case control.VerbCloneFrom:
+	case control.CloneFrom:
 		m.orderClone(o.Donor, done)
-	case control.VerbRestartInPlace:
+	case control.RestartInPlace:
 		m.restart = max(m.restart, o.Epoch)
 		m.update()
 		done("")
-	case control.VerbSetAcks:
+	case control.SetAcks:
 		m.worker.submit(func(over func()) {
 			if m.writable != o.Epoch {
 				done(string(core.OrderNotPrimary))
@@ -58,16 +57,16 @@ func (m *manager) order(verb control.Verb, o control.Order, done func(err string
 			m.requireAcks(a, func(err string) { done(err); over() })
 		})
 	default:
-		m.w.fail("model", "the model does not know the order %s", verb)
+		m.w.fail("model", "the model does not know the order %s", o.Verb())
 	}
 }
 
 // admit refuses what is not to be obeyed, and takes note of the order's epoch.
 func (m *manager) admit(o control.Order) *core.Problem {
-	if no := m.standing().Refuses(o.Epoch); no != nil {
+	if no := m.standing().Refuses(o.OfEpoch()); no != nil {
 		return no
 	}
-	m.seen = o.Epoch
+	m.seen = o.OfEpoch()
 	m.announce()
 	return nil
 }

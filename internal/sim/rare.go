@@ -93,8 +93,8 @@ func (w *world) repeatOrder(d *dice) {
 		return
 	}
 	o := late[d.upTo(len(late))]
-	w.tell("%s gets the order to %s at epoch %d %s%d of %s ago", in, o.verb, o.Epoch, o.Donor, o.Acks, w.now-o.at)
-	m.order(o.verb, o.Order, func(string) {})
+	w.tell("%s gets the order to %s %+v of %s ago", in, o.Verb(), o.Order, w.now-o.at)
+	m.order(o.Order, func(string) {})
 }
 
 // leaveWithClients cuts the primary off from all but its clients.

@@ -297,7 +297,7 @@ func (st *statusStream) measure() {
 		return
 	}
 	st.measures = true
-	st.op.command(st.instance, control.VerbRefresh, control.Order{}, func(bool) { st.measures = false })
+	st.op.command(st.instance, nil, func(bool) { st.measures = false })
 }
 
 // catchUp takes the last snapshots for heard that came every second while nothing changed.

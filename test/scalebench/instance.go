@@ -157,30 +157,30 @@ func notPlayed(what string) error {
 }
 
 // Order does at once what a manager does in a while.
-func (in *instance) Order(_ context.Context, verb control.Verb, o control.Order) error {
-	switch verb {
-	case control.VerbDemote:
+func (in *instance) Order(_ context.Context, o control.Order) error {
+	switch o := o.(type) {
+	case control.Demote:
 		in.change(func(r *core.Report) {
 			r.NoWritesBelow, r.WritableEpoch = max(r.NoWritesBelow, o.Epoch), 0
 			if r.Server != nil {
 				r.Server.SuperReadOnly = true
 			}
 		})
-	case control.VerbReceivePromise:
+	case control.ReceivePromise:
 		in.freeze(o.Epoch)
-	case control.VerbCloneFrom:
+	case control.CloneFrom:
 		in.change(func(r *core.Report) { in.populate(r, in.sourceIn(in.view)) })
-	case control.VerbSetAcks:
+	case control.SetAcks:
 		in.change(func(r *core.Report) {
 			if r.Server != nil {
 				semi := &r.Server.SemiSync
 				semi.Acks, semi.Order, semi.OrderEpoch = o.Acks, o.Number, o.Epoch
 			}
 		})
-	case control.VerbRestartInPlace:
+	case control.RestartInPlace:
 		in.change(func(r *core.Report) { r.State, r.Reason, r.Server = core.Running, "", in.server() })
 	default:
-		return notPlayed(string(verb))
+		return notPlayed(string(o.Verb()))
 	}
 	return nil
 }

@@ -42,8 +42,8 @@ var claims = []claim{
 		doc:   "docs/architecture.md", counted: regexp.MustCompile(`by (\S+) \[?ValidatingAdmissionPolicies`),
 	},
 	{
-		what: "order", source: "internal/control/api.go",
-		names: regexp.MustCompile(`(?m)^\tVerb\w+ +Verb = "([^"]+)"`),
+		what: "order", source: "internal/control/order.go",
+		names: regexp.MustCompile(`(?m)^func \(\w+\) Verb\(\) Verb +\{ return "([^"]+)"`),
 		doc:   "docs/architecture.md", written: "`%s`", counted: regexp.MustCompile(`one of (\S+) orders`),
 	},
 	{
