@@ -78,19 +78,20 @@ func (d *decision) receiveBeside(gone *core.Instance) (n int) {
 // clearReinit has an instance stop acknowledging, and reports whether its data may be thrown
 // away: it acknowledges nothing any more, and nothing is lost with it but
 // what a human wants to lose. One that could not be asked when
-// that was asked for was a human's to judge.
+// that was asked for was a human's to judge. One that has no data has nothing to tell; but a copy
+// that it makes at this moment would begin to acknowledge.
 func (d *decision) clearReinit(asked core.ReinitRequest, in *core.Instance) bool {
 	r, known := in.Report.Get()
 	_, serves := serving(in)
 	holder := d.holder()
 	switch {
-	case !known, !serves:
+	case !known, !serves && (asked.Unheard || !in.SaysEmpty()):
 		return d.LetGoUnheard(asked)
 	case r.Withheld == nil || r.Withheld.Below <= d.Status.Promotion.Epoch:
 		d.again(core.ReceivePromise{Instance: in.Name, Epoch: d.Status.Promotion.Epoch + 1})
 		d.Doing("recreating the data of " + in.Name + ": it stops receiving")
 		return false
-	case d.MayGiveUp(asked):
+	case !serves, d.MayGiveUp(asked):
 		return true
 	case !holder.Report.ReadAfter(in.Report):
 		d.again(core.Refresh{Instance: holder.Name})

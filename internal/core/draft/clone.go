@@ -13,7 +13,8 @@ func (d *Draft) Recipients() []*core.Instance {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		if known && r.State == core.AwaitingClone && r.Data == core.DataScratch && !isPausing(r) && !d.IsSurplus(in) {
+		if known && r.State == core.AwaitingClone && r.Data == core.DataScratch && !isPausing(r) && !d.IsSurplus(in) &&
+			!d.IsEnding(in.Name) {
 			out = append(out, in)
 		}
 	}

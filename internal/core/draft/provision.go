@@ -78,6 +78,7 @@ func (d *Draft) IsEnding(name string) bool {
 	return slices.ContainsFunc(d.Effects, func(e core.Effect) bool {
 		pod, isPod := e.(core.DeletePod)
 		all, isAll := e.(core.DeleteInstance)
-		return isPod && pod.Instance == name || isAll && all.Instance == name
+		anew, isAnew := e.(core.ReinitInstance)
+		return isPod && pod.Instance == name || isAll && all.Instance == name || isAnew && anew.Instance == name
 	})
 }
