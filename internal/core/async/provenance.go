@@ -20,16 +20,23 @@ const mayLackText = "may lack what it acknowledged: what it had received was not
 
 // lackingText names those of the voters that do not count, and why.
 func lackingText(voters []voter) string {
-	var names []string
+	var lacking, late []string
 	for _, v := range voters {
-		if v.lacks {
-			names = append(names, v.in.Name)
+		switch {
+		case v.stale:
+			late = append(late, v.in.Name)
+		case v.lacks:
+			lacking = append(lacking, v.in.Name)
 		}
 	}
-	if len(names) == 0 {
-		return ""
+	said := ""
+	if len(late) > 0 {
+		said += " (" + strings.Join(late, ", ") + " did not answer in time)"
 	}
-	return " (" + strings.Join(names, ", ") + " " + mayLackText + ")"
+	if len(lacking) > 0 {
+		said += " (" + strings.Join(lacking, ", ") + " " + mayLackText + ")"
+	}
+	return said
 }
 
 // lackingAmong names one of the instances that may lack what it acknowledged; "" when none does.

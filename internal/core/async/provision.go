@@ -52,7 +52,8 @@ func (d *decision) keep(in *core.Instance) {
 }
 
 // isEvidence reports whether the end of this Pod proves that somebody else may be promoted now. A
-// new Pod of the same instance could become writable again and undo the proof.
+// new Pod of the same instance could become writable again and undo the proof. Where nobody else is
+// promoted, whatever it is that forbids it, the new Pod is the remedy.
 func (d *decision) isEvidence(in *core.Instance) bool {
 	p := d.Status.Promotion
 	if p == nil || p.Instance != in.Name || d.Status.EstablishedAt.IsZero() || d.takesWrites() ||
@@ -66,7 +67,7 @@ func (d *decision) isEvidence(in *core.Instance) bool {
 	if _, ended := podTerminated(d.Observation, in, 0); !ended || d.Now.Before(since.Add(d.Cluster.FailoverDelay)) {
 		return false
 	}
-	return d.ballot(in.Name, "").elect().refusal == ""
+	return d.ballot(in.Name, "").elect().refusal == "" && !d.isRefused(in)
 }
 
 // keepPod clears a Pod out of the way that will not run again: one that ended,

@@ -23,16 +23,49 @@ func (d *decision) holdElection(f *failure) {
 	next, proof := f.next, f.proof
 	begun := d.electingSince(next)
 	d.Status.Operation.Step, d.Status.Operation.Deadline = core.StepElect, begun.Add(electionPatience)
-	// A proof by Kubernetes' word is as old as the word is repeated: what was read
-	// since this operator first had it was certainly read after it.
-	since := begun.Add(time.Nanosecond)
-	if proof.since.Before(since) {
-		since = proof.since
-	}
+	since := countsSince(begun, proof)
 	if !d.readPositions(next, since, begun.Add(electionPatience)) {
 		return
 	}
 	d.electSuccessor(proof, since)
+}
+
+// countsSince is since when positions count that are read after a proof. A proof by Kubernetes' word
+// is as old as the word is repeated: what was read since this operator first had it, at begun, was
+// certainly read after it.
+func countsSince(begun time.Time, proof proven) time.Time {
+	since := begun.Add(time.Nanosecond)
+	if proof.since.Before(since) {
+		since = proof.since
+	}
+	return since
+}
+
+// isRefused reports whether nobody takes over from a primary that fails: it is too soon, or an
+// election among the others has come to its end, and who would win exceeds a bound of the user's or
+// cannot be asked since the proof. It goes by what the failover goes by, for a plan that promotes
+// another must not make a new Pod of the primary.
+func (d *decision) isRefused(holder *core.Instance) bool {
+	next, op, begun := d.nextEpoch(), d.Status.Operation, d.Observation.Carried.Proven
+	proof, isProven := prove(d.Observation, next)
+	switch _, serves := serving(holder); {
+	case d.inSwitchover():
+		return false
+	case d.tooSoon() != "":
+		return true
+	case !isProven || begun.Epoch != next || serves || op == nil || op.Kind != core.OperationFailover:
+		return false
+	}
+	b := d.ballot(holder.Name, op.To)
+	b.since = countsSince(begun.At, proof)
+	isOpen := false
+	others(d.Observation, holder.Name, func(in *core.Instance) {
+		r, ok := serving(in)
+		isAsked := d.Now.Before(begun.At.Add(electionPatience)) && in.Report.Known() &&
+			in.Report.NotBefore().Before(b.since)
+		isOpen = isOpen || isAsked || ok && receives(r) && r.NoReceivingBelow < next
+	})
+	return !isOpen && d.electWithin(b).refusal != ""
 }
 
 // electingSince is since when this very operator has had a proof for the next
