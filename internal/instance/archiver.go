@@ -29,6 +29,9 @@ const (
 	// archiveLate is how much later than targetRPOSeconds counts as behind: an upload takes
 	// its time.
 	archiveLate = 2
+	// replacedTold is for how long the store may say that this instance was replaced, without it having heard of
+	// that, before that is told: word of a failover takes seconds.
+	replacedTold = time.Minute
 )
 
 // archiver ships the binary log while this instance takes writes, and lets those logs go that are
@@ -40,6 +43,8 @@ type archiver struct {
 	by archiving
 	// asks is mysqld, as it is asked, and root purges.
 	asks, root func() *mysql.Server
+	// ships is archive.
+	ships func(ctx context.Context, what facts.Term, since time.Time) (unknown time.Time, err error)
 
 	mu sync.Mutex
 	// said is how far it is; nil while nothing is archived.
@@ -64,8 +69,10 @@ type archiving interface {
 }
 
 func newArchiver(m *manager) *archiver {
-	return &archiver{opt: m.opt, log: m.log, by: m, asks: func() *mysql.Server { return m.metrics },
+	a := &archiver{opt: m.opt, log: m.log, by: m, asks: func() *mysql.Server { return m.metrics },
 		root: func() *mysql.Server { return m.root }}
+	a.ships = a.archive
+	return a
 }
 
 // report is how far it is; nil while nothing is archived.
@@ -94,7 +101,7 @@ func (a *archiver) setShipper(s *archive.Shipper) {
 func (a *archiver) keepArchived(ctx context.Context) {
 	tick := time.NewTicker(archiveLook)
 	defer tick.Stop()
-	var since time.Time // it is not known what the archive lacks
+	var past attempts
 	for {
 		select {
 		case <-ctx.Done():
@@ -103,28 +110,62 @@ func (a *archiver) keepArchived(ctx context.Context) {
 		}
 		what := a.by.archives()
 		if what == (facts.Term{}) || !a.mayReachStore() {
-			since = time.Time{}
+			past = attempts{}
 			a.archivesNothing()
 			continue
 		}
-		if since.IsZero() {
-			since = time.Now()
-		}
-		var err error
-		since, err = a.archive(ctx, what, since)
-		if err == nil || ctx.Err() != nil || errors.Is(err, archive.PromotionNotHeld) {
+		if !a.fails(ctx, what, &past) {
 			continue
 		}
-		a.log.Error("binary logs are not archived; it is tried again", "error", err)
-		now := failing(a.report(), err, time.Now())
-		now.RPO = time.Since(since).Seconds()
-		a.say(now)
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(archiveAgain):
 		}
 	}
+}
+
+// attempts is what is known of the attempts to archive before the next one.
+type attempts struct {
+	// since: it is not known what the archive lacks.
+	since time.Time
+	// replaced is since when the store says that this instance was replaced, of which it has not heard;
+	// zero while the store does not.
+	replaced time.Time
+}
+
+// fails archives until that ends, and reports whether it has failed: then it is tried again after a while.
+// Whoever was replaced and knows it has not failed.
+func (a *archiver) fails(ctx context.Context, what facts.Term, past *attempts) bool {
+	if past.since.IsZero() {
+		past.since = time.Now()
+	}
+	var err error
+	past.since, err = a.ships(ctx, what, past.since)
+	isReplaced := errors.Is(err, archive.PromotionNotHeld)
+	if err == nil || ctx.Err() != nil || isReplaced && a.by.archives() != what {
+		past.replaced = time.Time{}
+		return false
+	}
+	now := time.Now()
+	switch {
+	case !isReplaced:
+		past.replaced = time.Time{}
+	case past.replaced.IsZero():
+		past.replaced = now
+	}
+	if isReplaced && now.Sub(past.replaced) < replacedTold {
+		return true
+	}
+	if isReplaced {
+		err = fmt.Errorf("the store says that a later primary archives, and this instance has not heard of one: look "+
+			"whether it reaches the API server, and who else archives there: %w", err)
+	}
+	a.log.Error("binary logs are not archived; it is tried again", "error", err)
+	said := failing(a.report(), err, now)
+	said.RPO = now.Sub(past.since).Seconds()
+	a.say(said)
+	return true
 }
 
 // archivesNothing wakes the worker only when something was archived until now.
@@ -242,6 +283,7 @@ func identityOf(c *v1alpha1.Cluster) backup.Identity {
 
 // watchArchive reports how far the shipper is.
 func (a *archiver) watchArchive(ctx context.Context, s *archive.Shipper, place string, target time.Duration) {
+	before := a.report()
 	tick := time.NewTicker(archiveLook)
 	defer tick.Stop()
 	for {
@@ -250,7 +292,7 @@ func (a *archiver) watchArchive(ctx context.Context, s *archive.Shipper, place s
 			return
 		case <-tick.C:
 		}
-		now := archiveOf(s.Status(), target, time.Now())
+		now := archiveOf(s.Status(), before, target, time.Now())
 		now.Place = place
 		a.say(now)
 	}
@@ -270,15 +312,20 @@ func shortSet(set gtid.Set) string {
 	return set.Abbreviate(maxArchivedSet)
 }
 
-// archiveOf is a shipper's state as it is reported.
-func archiveOf(s archive.Status, target time.Duration, now time.Time) *core.Archive {
+// archiveOf is a shipper's state as it is reported. before is what was reported when it began: a failure that ended
+// the shipper before this one is not over because this one has not met it yet.
+func archiveOf(s archive.Status, before *core.Archive, target time.Duration, now time.Time) *core.Archive {
 	rpo := s.RPO(now)
 	out := &core.Archive{File: s.Last.File, GTIDs: shortSet(s.Last.GTIDs), At: s.LastAt, CompleteUntil: s.CompleteUntil,
 		EncryptedTo: s.Last.Recipient, PendingFiles: s.PendingFiles, PendingBytes: s.PendingBytes,
 		RPO: rpo.Seconds(), Behind: rpo > archiveLate*target+archiveLook, Missing: shortSet(s.Missing)}
 	// A failure is over once a part is stored, or after a while in which none waits.
-	if s.Failure != nil && s.FailedAt.After(s.LastAt) && (rpo > 0 || now.Sub(s.FailedAt) < failureLasts) {
+	lasts := func(at time.Time) bool { return at.After(s.LastAt) && (rpo > 0 || now.Sub(at) < failureLasts) }
+	switch {
+	case s.Failure != nil && lasts(s.FailedAt):
 		return failing(out, s.Failure, s.FailedAt)
+	case before != nil && before.Failure != "" && lasts(before.FailedAt):
+		out.Failure, out.Message, out.FailedAt = before.Failure, before.Message, before.FailedAt
 	}
 	return out
 }

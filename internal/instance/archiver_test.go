@@ -50,8 +50,29 @@ func TestWhatIsSaidOfTheArchive(t *testing.T) {
 		"a failure without a name": {archive.Status{Failure: errors.New("odd"), FailedAt: ago(time.Second)},
 			core.Archive{Failure: "ArchivingFailed", Message: "odd", FailedAt: ago(time.Second)}},
 	} {
-		if got := archiveOf(c.status, 10*time.Second, now); *got != c.want {
+		if got := archiveOf(c.status, nil, 10*time.Second, now); *got != c.want {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", name, *got, c.want)
+		}
+	}
+}
+
+func TestAFailureThatEndedOneShipperIsToldWhileTheNextHasNotMetIt(t *testing.T) {
+	now := time.Unix(1000, 0)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	before := &core.Archive{Failure: "PartConflict", Message: "part 7", FailedAt: ago(40 * time.Second)}
+	for name, c := range map[string]struct {
+		status archive.Status
+		want   string
+	}{
+		"it does not know yet what the archive lacks": {archive.Status{Sought: ago(50 * time.Second)}, "PartConflict"},
+		"something waits":       {archive.Status{Oldest: ago(time.Second)}, "PartConflict"},
+		"it has stored a part":  {archive.Status{Oldest: ago(time.Second), LastAt: ago(2 * time.Second)}, ""},
+		"nothing waits":         {archive.Status{}, ""},
+		"it has one of its own": {archive.Status{Oldest: ago(1), Failure: store.Full, FailedAt: now}, "StoreFull"},
+	} {
+		got := archiveOf(c.status, before, 10*time.Second, now)
+		if got.Failure != c.want || got.Failure == "PartConflict" && got.Message != "part 7" {
+			t.Errorf("%s: it says %q: %s", name, got.Failure, got.Message)
 		}
 	}
 }

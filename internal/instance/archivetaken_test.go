@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,9 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/archive"
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/store"
 	"cnmsql.co/internal/store/storetest"
 )
@@ -103,5 +106,50 @@ func TestAnArchiveOfAnotherClusterIsLeftAlone(t *testing.T) {
 		if !strings.Contains(a.Message, word) {
 			t.Errorf("it does not name %s: %s", word, a.Message)
 		}
+	}
+}
+
+// replacedFor has a manager archive for so long which the store says was replaced. Each attempt takes no time.
+// hears is when it hears of it; it tells when attempts began, and what is said of the archive then.
+func replacedFor(t *testing.T, d, hears time.Duration) (began []time.Duration, said *core.Archive) {
+	t.Helper()
+	data, dir := aLog(t), storetest.Dir(t)
+	synctest.Test(t, func(t *testing.T) {
+		m, start := writing(data, dir), time.Now()
+		m.archiver.ships = func(_ context.Context, _ facts.Term, since time.Time) (time.Time, error) {
+			began = append(began, time.Since(start))
+			if time.Since(start) >= hears {
+				m.update(func(s *state) { s.mysqld.writable++ })
+			}
+			return since, fmt.Errorf("the archive has a branch of epoch 2 already: %w", archive.PromotionNotHeld)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { m.archiver.keepArchived(ctx); close(ended) }()
+		<-time.After(d)
+		cancel()
+		<-ended
+		said = m.archiver.report()
+	})
+	return began, said
+}
+
+func TestWhoWasReplacedAndHasNotHeardOfItAsksTheStoreNowAndThen(t *testing.T) {
+	const never = time.Hour
+	began, said := replacedFor(t, 50*time.Second, never)
+	if len(began) > 10 || said != nil {
+		t.Errorf("in the first minute it began at %v, and says %+v", began, said)
+	}
+	began, said = replacedFor(t, 90*time.Second, never)
+	if len(began) > 18 || said == nil || said.Failure != "PromotionNotHeld" || said.RPO < 60 ||
+		!strings.Contains(said.Message, "has not heard of one") {
+		t.Errorf("after it, it began at %v, and says %+v", began, said)
+	}
+}
+
+func TestWhoHearsThatItWasReplacedGoesOnAtOnce(t *testing.T) {
+	began, said := replacedFor(t, 3500*time.Millisecond, 0)
+	if len(began) != 3 || said != nil {
+		t.Errorf("it began at %v, and says %+v", began, said)
 	}
 }
