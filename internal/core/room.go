@@ -8,7 +8,7 @@ type Room struct {
 	// Low tells whether so little is free that somebody has to act before writes hang. It begins
 	// below a bound, and ends well above it.
 	Low bool `json:"low,omitempty"`
-	// Full tells whether so little is free that a commit may find no space.
+	// Full tells whether so little is free that a commit may find no space. It ends when twice as much is free.
 	Full bool `json:"full,omitempty"`
 }
 

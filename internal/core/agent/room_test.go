@@ -7,10 +7,10 @@ import (
 )
 
 // A volume is nearly full below a tenth, until somewhat more is free again; and full when mysqld
-// would not be started.
-func TestAVolumeIsLowUntilThereIsMoreThanTheBound(t *testing.T) {
+// would not be started, until twice as much is free.
+func TestAVolumeIsLowOrFullUntilThereIsMoreThanTheBound(t *testing.T) {
 	const size = 1000 << 20
-	low, fine := &core.Room{Low: true}, &core.Room{}
+	low, fine, full := &core.Room{Low: true}, &core.Room{}, &core.Room{Low: true, Full: true}
 	for _, c := range []struct {
 		before    *core.Room
 		free      uint64
@@ -24,6 +24,10 @@ func TestAVolumeIsLowUntilThereIsMoreThanTheBound(t *testing.T) {
 		{low, 16 << 20, true, false},
 		{low, 16<<20 - 1, true, true},
 		{fine, 0, true, true},
+		{full, 16 << 20, true, true},
+		{full, 32<<20 - 1, true, true},
+		{full, 32 << 20, true, false},
+		{nil, 31 << 20, true, false},
 	} {
 		got := RoomOf(c.before, c.free, size)
 		if got.Low != c.low || got.Full != c.full || got.Free != c.free || got.Size != size {
