@@ -111,11 +111,16 @@ func look(ctx context.Context, o Options, t Task) (store.Store, *backup.Manifest
 }
 
 // whole returns the backup if it is whole in the store, and nil if it is not there. That of another Cluster is
-// not there: who takes one refuses the place.
+// refused as its place is: ArchiveTaken.
 func whole(ctx context.Context, s store.Store, t Task) (*backup.Manifest, error) {
 	m, err := backup.Read(ctx, s, t.Cluster, t.ID)
-	if errors.Is(err, backup.BackupUnknown) || err == nil && m.Cluster.UID != t.ClusterUID {
+	switch {
+	case errors.Is(err, backup.BackupUnknown):
 		return nil, nil
+	case err == nil && m.Cluster.UID != t.ClusterUID:
+		return nil, fmt.Errorf("backup %s belongs to cluster %s of namespace %s with UID %s, and this is %s of %s "+
+			"with %s: %w", t.ID, m.Cluster.Cluster, m.Cluster.Namespace, m.Cluster.UID, t.Cluster, t.Namespace,
+			t.ClusterUID, backup.ArchiveTaken)
 	}
 	return m, err
 }

@@ -172,6 +172,31 @@ func TestAManifestThatCouldNotBeWrittenIsLookedFor(t *testing.T) {
 	}
 }
 
+// TestABackupOfAnotherClusterIsRefusedByName before anything is taken, and where the manifest turns out to be of
+// another one.
+func TestABackupOfAnotherClusterIsRefusedByName(t *testing.T) {
+	o := world(t, v1alpha1.BackupRunning, "backup-uid")
+	task, err := readTask(o.StoreDir)
+	must(t, err)
+	aWhole(t, o)
+	task.ClusterUID = "later-uid"
+	text, err := json.Marshal(task)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(o.StoreDir, FileTask), text, 0o600))
+	s, err := store.Open(o.StoreDir)
+	must(t, err)
+	var open *openError
+	if _, err := settle(t.Context(), s, task, nil, backup.BackupExists); errors.As(err, &open) ||
+		!errors.Is(err, backup.ArchiveTaken) {
+		t.Errorf("where one was there: %v", err)
+	}
+	must(t, Run(t.Context(), o))
+	if s := status(t, o); s.Phase != v1alpha1.BackupFailed || !strings.Contains(s.Error, "ArchiveTaken") ||
+		!strings.Contains(s.Error, "cluster-uid") || !strings.Contains(s.Error, "later-uid") {
+		t.Errorf("before: %+v", s)
+	}
+}
+
 func TestItIsWrittenDownThatTheStoreIsWrittenToBeforeItIs(t *testing.T) {
 	o := world(t, v1alpha1.BackupRunning, "backup-uid")
 	tell := &teller{o: o, backup: &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "ns"}}}
