@@ -223,7 +223,8 @@ var instanceReasons = []row[Reason]{
 	{MemberLeftOut,
 		"the group went on without it; it waits until the operator has seen what it holds", "group-replication.md"},
 	{MemberIsInError,
-		"was expelled, or could not go on; it leaves the group and joins again", "group-replication.md"},
+		"was expelled, or could not go on; mysqld has a few seconds to join again by itself, then it leaves the " +
+			"group and joins anew", "group-replication.md"},
 	{MemberNoQuorum,
 		"has lost the majority of the group: transactions wait", "runbooks.md#a-group-has-lost-its-quorum"},
 	{MemberAwaitingGroup, "waits until there is a group to join", "runbooks.md#a-group-has-lost-its-quorum"},

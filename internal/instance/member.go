@@ -65,7 +65,7 @@ func membershipOf(c *v1alpha1.Cluster, me string) (*agent.Membership, error) {
 	if g == nil {
 		return out, nil
 	}
-	out.Name, out.Bootstrapped = g.GroupName, g.Bootstrapped
+	out.Name, out.Bootstrapped, out.Rejoins = g.GroupName, g.Bootstrapped, rejoinTries(c) > 0
 	excluded, err := excludedIn(g)
 	if err != nil {
 		return nil, err
@@ -130,6 +130,16 @@ func (s *memberState) noteQuorum(quorate bool) {
 		s.QuorateSince = time.Time{}
 	case s.QuorateSince.IsZero():
 		s.QuorateSince = time.Now()
+	}
+}
+
+// noteError notes since when this member is in ERROR.
+func (s *memberState) noteError(is bool) {
+	switch {
+	case !is:
+		s.ErrorSince = time.Time{}
+	case s.ErrorSince.IsZero():
+		s.ErrorSince = time.Now()
 	}
 }
 

@@ -309,6 +309,34 @@ func TestAMemberThatIsBackLetsClientsInAgain(t *testing.T) {
 	}
 }
 
+// TestAPrimaryThatWasExpelledComesBackByItself and takes no writes until then. To leave the group and join anew
+// would take three times as long.
+func TestAPrimaryThatWasExpelledComesBackByItself(t *testing.T) {
+	w := newGroup(t, 3)
+	n := []*node{w.start(1), w.start(2), w.start(3)}
+	w.madeBy(n[0])
+	w.joinGroup(n[1], n[0])
+	w.joinGroup(n[2], n[1])
+	w.exec(w.app(n[0]), "CREATE TABLE t (id INT PRIMARY KEY)")
+	db := w.rootOf(n[0])
+	must(t, n[0].proc().handle.Signal(syscall.SIGSTOP))
+	w.await(n[1], "a group of two", func(r core.Report) bool { return len(r.Server.Group.Members) == 2 })
+	must(t, n[0].proc().handle.Signal(syscall.SIGCONT))
+	w.await(n[0], "expelled", func(r core.Report) bool {
+		return r.Reason == core.MemberIsInError && r.Server.SuperReadOnly && !r.TakesWrites()
+	})
+	if _, err := db.Exec("INSERT INTO app.t VALUES (1)"); err == nil {
+		t.Error("it took a write when it was expelled")
+	}
+	w.awaitRole(n[0], core.MemberSecondary)
+	var times int
+	must(t, db.QueryRow("SELECT COUNT(*) FROM performance_schema.error_log WHERE error_code = 'MY-013375' AND "+
+		"data LIKE '%Member was able to join the group%'").Scan(&times))
+	if times != 1 {
+		t.Errorf("mysqld came back by itself %d times", times)
+	}
+}
+
 // Who was away for so long that nobody keeps what it lacks is cloned by the group itself:
 // mysqld fetches the data and ends, and its manager starts it again. If it is killed when
 // its own data is gone already, it is no member that lacks a little: it has nothing.

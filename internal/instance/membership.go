@@ -82,6 +82,7 @@ func (g *membership) noteSeen(server *core.Server) {
 	defer g.mu.Unlock()
 	g.st.noteClosed(agent.IsClosed(server))
 	g.st.noteQuorum(server.HasView() && server.Group.IsQuorate())
+	g.st.noteError(server.HasView() && server.Group.State == core.MemberError)
 	if server.HasView() && server.Group.State == core.MemberOnline {
 		server.Group.Certificates = g.st.certificates
 	}
@@ -118,7 +119,7 @@ func (g *membership) groupConfig(c *v1alpha1.Cluster) *mysql.GroupConfig {
 		LocalAddress:    g.opt.GroupLocal,
 		Consistency:     cmp.Or(spec.Consistency, "BEFORE_ON_PRIMARY_FAILOVER"),
 		ExitStateAction: cmp.Or(spec.ExitStateAction, "READ_ONLY"),
-		AutoRejoinTries: int(orElse(spec.AutoRejoinTries, 3)),
+		AutoRejoinTries: rejoinTries(c),
 		ExpelTimeout:    int(orElse(spec.MemberExpelTimeoutSeconds, 0)),
 		MajorityTimeout: int(orElse(spec.UnreachableMajorityTimeoutSeconds, 0)),
 	}
@@ -126,6 +127,14 @@ func (g *membership) groupConfig(c *v1alpha1.Cluster) *mysql.GroupConfig {
 		out.Name = g.GroupName
 	}
 	return out
+}
+
+// rejoinTries is how often mysqld tries by itself to join again when it was expelled.
+func rejoinTries(c *v1alpha1.Cluster) int {
+	if spec := c.Spec.Replication.GroupReplication; spec != nil {
+		return int(orElse(spec.AutoRejoinTries, 3))
+	}
+	return 3
 }
 
 func orElse[T any](p *T, otherwise T) T {

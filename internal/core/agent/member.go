@@ -33,6 +33,8 @@ type Membership struct {
 	// Recoveries of the group. Undecided: nobody knows yet whether the last has come about.
 	Recoveries []core.GroupRecovery
 	Undecided  bool
+	// Rejoins tells whether mysqld tries by itself to join again when it was expelled, unless it is kept from it.
+	Rejoins bool
 }
 
 // MemberFacts are what a member knows of itself, besides what any instance knows.
@@ -61,6 +63,8 @@ type MemberFacts struct {
 	// QuorateSince is since when this member has had a majority in its view; zero while it has
 	// not, or nobody knows.
 	QuorateSince time.Time
+	// ErrorSince is since when this member is in ERROR; zero while it is not.
+	ErrorSince time.Time
 	// ClosedSince is since when it IsClosed; zero while it is not.
 	ClosedSince time.Time
 	// ProtocolOf is the version of the servers for which the group's protocol was
@@ -252,13 +256,8 @@ func (f *Facts) compared(d Decision) Decision {
 	return d
 }
 
-// leaveLimit is how long an expelled member may take to leave the group. Nobody waits for it
-// and it takes no writes; STOP GROUP_REPLICATION was seen to hang for more than two minutes.
-const leaveLimit = 30 * time.Second
-
 // inGroup decides for an instance that is in its group. Nothing is left to do for a member but to
-// note what changed, and sessions of its former role do not survive a change of it. A member in
-// ERROR leaves, to join again.
+// note what changed, and sessions of its former role do not survive a change of it.
 func inGroup(f *Facts) (Decision, bool) {
 	v, g := f.view(), f.Cluster.Group
 	switch {
@@ -289,8 +288,7 @@ func inGroup(f *Facts) (Decision, bool) {
 	case v.State == core.MemberRecovering:
 		return tell(core.Running, core.MemberIsRecovering, "receives from another member what it lacks")
 	case v.State == core.MemberError:
-		return tell(core.Running, core.MemberIsInError, "was expelled from the group, or could not go on in it; "+
-			"leaves it, to join again", LeaveGroup{Why: "the member is in ERROR", Within: leaveLimit})
+		return inError(f)
 	}
 	return pass()
 }

@@ -18,7 +18,7 @@ func newMember() *Facts {
 func member() *Facts {
 	f := populated()
 	f.Cluster.Topology = core.TopologyGroup
-	f.Cluster.Group = &Membership{Name: "g-1", Bootstrapper: "db-2", Bootstrapped: true}
+	f.Cluster.Group = &Membership{Name: "g-1", Bootstrapper: "db-2", Bootstrapped: true, Rejoins: true}
 	f.Cluster.CurrentPrimary = "db-2"
 	f.Member = MemberFacts{Of: "g-1", Settled: core.MemberSecondary, ProtocolOf: "9.7.4", Forgot: "v:1"}
 	f.Server.Group = &core.GroupView{State: core.MemberOnline, Role: core.MemberSecondary, ViewID: "v:1",
@@ -61,6 +61,10 @@ func (s *story) group(key, value string) bool {
 		m.Forgot = value
 	case "held-rejoin":
 		m.RejoinHeld = value != "no"
+	case "rejoins":
+		g.Rejoins = value != "no"
+	case "error": // for so many seconds
+		m.ErrorSince = s.f.Now.Add(-time.Duration(number(value)) * time.Second)
 	case "held-expel":
 		m.ExpelHeld = value != "no"
 	case "quorate":

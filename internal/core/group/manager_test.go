@@ -31,6 +31,7 @@ func (w *world) manage() (soon bool) {
 	w.discover()
 	for _, in := range slices.Clone(w.all) {
 		w.hear(in)
+		in.noteError(w.now)
 		for range w.diligence() {
 			if !w.actOnce(in) {
 				break
@@ -40,7 +41,8 @@ func (w *world) manage() (soon bool) {
 		waits := in.pod.Exists && !in.m.member.TriedAt.IsZero() && w.now.Sub(in.m.member.TriedAt) < 4*time.Second
 		lacks := in.pod.Exists && in.m.position != nil && !in.m.position.LackingSince.IsZero() &&
 			w.now.Sub(in.m.position.LackingSince) < 6*time.Second
-		soon = soon || waits || lacks || !in.m.stopping.IsZero() && !in.held
+		fails := in.pod.Exists && !in.m.member.ErrorSince.IsZero() && !in.idle
+		soon = soon || waits || lacks || fails || !in.m.stopping.IsZero() && !in.held
 	}
 	return soon
 }
@@ -114,7 +116,7 @@ func membership(s *core.Status, me string) *agent.Membership {
 		return out
 	}
 	out.Name, out.Bootstrapped, out.Recoveries = g.Name, g.Bootstrapped, g.Recoveries
-	out.Undecided = g.IsUndecided()
+	out.Undecided, out.Rejoins = g.IsUndecided(), true
 	for _, m := range g.Members {
 		out.GoneOn = out.GoneOn || g.HasQuorum && m.Instance == me && m.State == core.MemberUnknown
 		if m.Address != "" && !g.Excludes(m.Instance) {
@@ -360,10 +362,23 @@ func (w *world) discover() {
 			continue
 		}
 		in.stale, in.joined, in.state = nil, false, core.MemberError
-		if (!in.m.member.RejoinHeld || w.mut.rejoins) && w.rejoins() && w.refuses(in, nil) == "" {
+	}
+	for _, in := range w.all {
+		if in.state == core.MemberError && in.up && (!in.m.member.RejoinHeld || w.mut.rejoins) && w.rejoins() &&
+			w.refuses(in, nil) == "" {
 			in.state = ""
 			w.enter(in)
 		}
+	}
+}
+
+// noteError has a manager note since when its member is in ERROR.
+func (in *instance) noteError(now time.Time) {
+	switch since := &in.m.member.ErrorSince; {
+	case in.state != core.MemberError || !in.answers():
+		*since = time.Time{}
+	case since.IsZero():
+		*since = now
 	}
 }
 
