@@ -57,8 +57,9 @@ func (d *decision) isVoid() bool {
 			continue
 		}
 		r, known := in.Report.Get()
-		v, _ := viewOf(in)
-		if !known || !d.isFresh(in) || !v.IsQuorate() || v.ViewID != d.seen.viewID || !core.AdmitsAtOnce(r.Version) {
+		v, heard := viewOf(in)
+		if !known || !heard || !d.isFresh(in) || !v.IsQuorate() || v.ViewID != d.seen.viewID ||
+			!core.AdmitsAtOnce(r.Version) {
 			return false
 		}
 		went++

@@ -44,6 +44,11 @@ func TestWhoIsEmptyIsANewcomerOnlyWhereNobodyEverJoined(t *testing.T) {
 			o.Instances[1].Pod = core.Known(core.Pod{Exists: true, NeverStarted: true}, o.Now, o.Now)
 			o.Instances[1].Volume = core.Known(core.Volume{Exists: true}, o.Now, o.Now)
 		}, true},
+		"the member does not tell of its group": {func(o *core.Observation) {
+			r, _ := o.Instances[0].Report.Get()
+			r.Server = &core.Server{Executed: r.Server.Executed}
+			o.Instances[0].Report = core.Known(r, o.Now, o.Now)
+		}, false},
 		"it is not heard":      {func(o *core.Observation) { o.Instances[1].Report = core.Fact[core.Report]{} }, false},
 		"what it says is old":  {func(o *core.Observation) { agedReport(&o.Instances[1], o.Now) }, false},
 		"it has data":          {report(func(r *core.Report) { r.Data = core.DataPopulated }), false},

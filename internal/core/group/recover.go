@@ -100,8 +100,8 @@ func (d *decision) onlyMember() string {
 	}
 	in := d.Instance(members[0])
 	r, known := in.Report.Get()
-	v, _ := viewOf(in)
-	if !known || r.Server == nil || r.Data != core.DataPopulated || v.State != core.MemberOffline ||
+	v, heard := viewOf(in)
+	if !known || !heard || r.Server == nil || r.Data != core.DataPopulated || v.State != core.MemberOffline ||
 		d.IsFenced(in.Name) {
 		return ""
 	}

@@ -99,6 +99,31 @@ func TestARecoveryIsForgottenOnTheWordOfThoseWhoWereToGoOn(t *testing.T) {
 	}
 }
 
+// A recovery is not judged by one who was to go on, and whose mysqld does not answer.
+func TestARecoveryIsNotForgottenWhileOneWhoWasToGoOnTellsNothing(t *testing.T) {
+	w := newWorld(6)
+	w.run()
+	w.now = w.now.Add(time.Minute)
+	for _, name := range []string{"c-4", "c-5", "c-6"} {
+		w.get(name).cut(1)
+	}
+	w.settle()
+	w.run()
+	w.cluster.Group.ForceQuorum = true
+	if text, _ := w.pass(); w.cluster.Status.Operation == nil {
+		t.Fatal(text)
+	}
+	w.settle()
+	o := w.observe()
+	in := o.Instance("c-3")
+	r, _ := in.Report.Get()
+	r.State, r.Server = core.Hung, nil
+	in.Report = core.Known(r, w.now, w.now)
+	if g := Decide(o).Status.Group; !g.HasQuorum || len(g.Recoveries) != 1 || len(g.LeftOut) != 3 {
+		t.Errorf("%+v", g)
+	}
+}
+
 // A recovery that is ordered while another is not settled, or somebody is left out, is not forgotten.
 func TestOnlyARecoveryOfAllIsPending(t *testing.T) {
 	w := ordered(t)
