@@ -23,11 +23,16 @@ func (in *Instance) SaysEmpty() bool {
 	return known && (r.Data == DataEmpty || r.Data == DataScratch || r.Server != nil && r.Server.DataRemoved)
 }
 
-// Owned is what is known to belong to the instance now.
-func (in *Instance) Owned() Owned {
-	pod, _ := in.Pod.Get()
-	vol, _ := in.Volume.Get()
-	return Owned{PodUID: pod.UID, VolumeUID: vol.UID}
+// Owned is what is known to belong to the instance now. What is not known has no UID here, so that
+// nothing of it is taken away.
+func (in *Instance) Owned() (o Owned) {
+	if pod, known := in.Pod.Get(); known {
+		o.PodUID = pod.UID
+	}
+	if vol, known := in.Volume.Get(); known {
+		o.VolumeUID = vol.UID
+	}
+	return o
 }
 
 // IsHostOf reports whether host is the instance's DNS name (or the bare name).
