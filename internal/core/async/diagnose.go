@@ -162,11 +162,10 @@ func cannotGetThere(o *core.Observation, op *core.Operation) string {
 	if p == nil || holder == nil {
 		return ""
 	}
-	if r, _ := holder.Report.Get(); r.Reason == core.InstanceTransactionsMissing ||
-		r.Reason == core.InstanceApplierStopped {
+	r, serves := serving(holder)
+	if holder.Report.Is(cannotComplete) {
 		return r.Message
 	}
-	r, serves := serving(holder)
 	missing := gtid.Set{}
 	if serves && p.WritableSince.IsZero() && r.NoWritesBelow <= p.Epoch && hasSeen(holder, p) {
 		missing = p.RequiredGTID.Subtract(r.Server.Holds())
@@ -175,6 +174,11 @@ func cannotGetThere(o *core.Observation, op *core.Operation) string {
 		return ""
 	}
 	return fmt.Sprintf("it lacks %s, which %s had, and nobody can give it that any more", missing.Abbreviate(4), p.From)
+}
+
+// cannotComplete reports whether the manager says that its server will not get what it must have.
+func cannotComplete(r core.Report) bool {
+	return r.Reason == core.InstanceTransactionsMissing || r.Reason == core.InstanceApplierStopped
 }
 
 // hasSeen reports whether the position of an instance was surely read after the instance had seen
@@ -191,7 +195,7 @@ func hasSeen(in *core.Instance, p *core.Promotion) bool {
 // unless it can be asked.
 func isSourceLost(o *core.Observation, missing gtid.Set, op *core.Operation) bool {
 	p := o.Cluster.Status.Promotion
-	if r, _ := holderOf(o).Report.Get(); receives(r) && r.Server.Replication.Hears() {
+	if r, serves := serving(holderOf(o)); serves && receives(r) && r.Server.Replication.Hears() {
 		return false
 	}
 	from := o.Instance(p.From)

@@ -26,10 +26,12 @@ type ballot struct {
 
 // election is its result: a winner and all that it holds, or a refusal.
 type election struct {
-	winner  string
-	podUID  string
-	node    string
-	holds   gtid.Set
+	winner string
+	podUID string
+	node   string
+	holds  gtid.Set
+	// lag is how many seconds old what the winner applies is.
+	lag     float64
 	refusal core.Reason
 	why     string
 }
@@ -59,10 +61,15 @@ func (b ballot) elect() election {
 	slices.SortFunc(voters, b.byPreference)
 	for _, v := range voters {
 		if v.eligible && dominates(v, voters) {
-			return election{winner: v.in.Name, podUID: v.report.PodUID, node: v.report.Node, holds: v.holds}
+			return v.elected()
 		}
 	}
 	return refuse(voters)
+}
+
+// elected is the result when the voter wins.
+func (v voter) elected() election {
+	return election{winner: v.in.Name, podUID: v.report.PodUID, node: v.report.Node, holds: v.holds, lag: lag(v.report)}
 }
 
 func (b ballot) voters() (voters []voter, unknown, diverged []string) {

@@ -15,11 +15,8 @@ func (d *decision) keepEvidence() {
 	open := stillOpen(holder, p)
 	p.Pods = openable(holder, p)
 	p.Ended = slices.DeleteFunc(slices.Clone(p.Pods), func(uid string) bool { return slices.Contains(open, uid) })
-	word := holder.Report
-	if !word.Known() {
-		word = holder.Latest
-	}
-	if r, _ := word.Get(); promises(word, p, p.Epoch+1) {
+	word := lastWord(holder)
+	if r, known := word.Get(); known && promises(word, p, p.Epoch+1) {
 		p.NoWritesBelow = max(p.NoWritesBelow, r.NoWritesBelow)
 	}
 }

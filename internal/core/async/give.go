@@ -135,7 +135,7 @@ func (d *decision) giveData() {
 // to take no writes; else it stays writable.
 func (d *decision) closeOrStay(op *core.Operation) {
 	d.starving = d.starves()
-	isPromised := op.Step == core.StepDemote && d.holder().Report.Known() && d.isPromised()
+	isPromised := op.Step == core.StepDemote && d.isPromised()
 	switch {
 	case op.Step == core.StepPromote:
 		d.settle()
@@ -149,11 +149,10 @@ func (d *decision) closeOrStay(op *core.Operation) {
 	}
 }
 
-// isPromised reports whether the primary's manager has promised already that it takes no
+// isPromised reports whether the primary's manager says that it has promised already to take no
 // writes in this epoch.
 func (d *decision) isPromised() bool {
-	r, _ := d.holder().Report.Get()
-	return r.NoWritesBelow > d.Status.Promotion.Epoch
+	return d.holder().Report.Is(func(r core.Report) bool { return r.NoWritesBelow > d.Status.Promotion.Epoch })
 }
 
 // giveOrOpen waits while the primary is closed and too few replicas have its data, and then

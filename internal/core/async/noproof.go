@@ -19,8 +19,7 @@ func (d *decision) noProof(answers bool) string {
 		why = "the Pod that answers is not the one that took writes, and nobody has reported the end of that one"
 	}
 	otherMembers(d.Observation, p.Instance, func(in *core.Instance) {
-		pod, _ := in.Pod.Get()
-		if gone := draft.Without(unspokenFor(d.Observation, in), pod.UID); len(gone) > 0 {
+		if gone := draft.Without(unspokenFor(d.Observation, in), in.Owned().PodUID); len(gone) > 0 {
 			why += fmt.Sprintf("; %s was recreated since, and its former Pod %s may live on beside the primary and "+
 				"vouch for it", in.Name, strings.Join(gone, ", "))
 		}

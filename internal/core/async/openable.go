@@ -23,7 +23,7 @@ func openable(holder *core.Instance, p *core.Promotion) []string {
 		return pods
 	}
 	pods = slices.DeleteFunc(pods, func(name string) bool {
-		return answers(pod, p, name) || isRuledOut(holder, p, name)
+		return answers(pod, p, name) || isRuledOut(holder, pod, p, name)
 	})
 	if pod.UID == p.PodUID {
 		return pods
@@ -38,19 +38,24 @@ func openable(holder *core.Instance, p *core.Promotion) []string {
 
 // stillOpen are those of them of which the kubelet did not report the end.
 func stillOpen(holder *core.Instance, p *core.Promotion) []string {
-	pod, _ := holder.Pod.Get()
 	return slices.DeleteFunc(openable(holder, p), func(uid string) bool {
-		return slices.Contains(p.Ended, uid) || slices.Contains(holder.EndedPods, uid) ||
-			pod.Exists && pod.UID == uid && pod.Terminated
+		return slices.Contains(p.Ended, uid) || isSaidToHaveEnded(holder, uid)
 	})
+}
+
+// isSaidToHaveEnded reports whether the kubelet has reported the end of that Pod of an instance.
+func isSaidToHaveEnded(in *core.Instance, uid string) bool {
+	return slices.Contains(in.EndedPods, uid) ||
+		in.Pod.Is(func(pod core.Pod) bool { return pod.Exists && pod.UID == uid && pod.Terminated })
 }
 
 // isAnyOpen reports whether one of those Pods of which the kubelet did not report the end may be
 // writable now. The present Pod is awaited only for as long as it has no node. It is not writable
 // then, but may be once nobody sees it.
 func isAnyOpen(holder *core.Instance, p *core.Promotion) bool {
-	pod, _ := holder.Pod.Get()
-	return slices.ContainsFunc(stillOpen(holder, p), func(name string) bool { return !isName(pod, name) })
+	return slices.ContainsFunc(stillOpen(holder, p), func(name string) bool {
+		return !holder.Pod.Is(func(pod core.Pod) bool { return isName(pod, name) })
+	})
 }
 
 // mayTakeOver reports whether another Pod of the granted primary may become writable in the same
@@ -82,8 +87,7 @@ func answers(pod core.Pod, p *core.Promotion, name string) bool {
 // object was gone before the present one could be made, and so the node's kubelet has told it to
 // end, if it was ever there. What was made after the present Pod is not meant: who still sees
 // that one may be behind.
-func isRuledOut(holder *core.Instance, p *core.Promotion, name string) bool {
-	pod, _ := holder.Pod.Get()
+func isRuledOut(holder *core.Instance, pod core.Pod, p *core.Promotion, name string) bool {
 	r, heard := holder.Report.Get()
 	if !heard || r.PodUID != pod.UID || !r.VolumeLocked || r.Data != core.DataPopulated ||
 		p.Node == "" || r.Node != p.Node {

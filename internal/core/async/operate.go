@@ -223,8 +223,9 @@ func (d *decision) setTarget(name string) {
 // settle records that the holder is writable and ends the operation that led there.
 func (d *decision) settle() {
 	p, holder := d.Status.Promotion, d.holder()
-	r, _ := holder.Report.Get()
-	p.PodUID, p.Node = r.PodUID, r.Node
+	if r, known := holder.Report.Get(); known {
+		p.PodUID, p.Node = r.PodUID, r.Node
+	}
 	if p.WritableSince.IsZero() {
 		p.WritableSince = d.Now
 	}

@@ -7,6 +7,7 @@ import (
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/draft"
+	"cnmsql.co/internal/gtid"
 )
 
 const (
@@ -60,8 +61,13 @@ func (d *decision) lateness(op *core.Operation) string {
 func (d *decision) letCatchUp(op *core.Operation) bool {
 	from, to := d.Instance(op.From), d.Instance(op.To)
 	source, answers := serving(from)
-	if !answers {
+	target, answersToo := serving(to)
+	switch {
+	case !answers:
 		d.Doing("waiting for " + op.From + " to say what it holds")
+		return false
+	case !answersToo:
+		d.Doing("waiting for " + op.To + " to say what it holds")
 		return false
 	}
 	// Another operator's clock may be ahead of ours.
@@ -73,10 +79,9 @@ func (d *decision) letCatchUp(op *core.Operation) bool {
 		d.Doing("switching over from " + op.From + " to " + op.To)
 		return false
 	}
-	target, _ := to.Report.Get()
 	has, most := target.Server.Executed, d.ForCatchUp(op)
 	lacks := source.Server.Executed.Subtract(has).Count()
-	takes, known := d.timeToApply(op, to.Report, source, lacks)
+	takes, known := d.timeToApply(op, has, to.Report.NotBefore(), source, lacks)
 	if lacks == 0 || d.hasReached(to, has, from, min(catchUpAge, most/2)) ||
 		known && takes <= min(d.Now.Sub(op.StartedAt)/catchUpShare, most) {
 		return true
@@ -86,24 +91,24 @@ func (d *decision) letCatchUp(op *core.Operation) bool {
 	return false
 }
 
-// timeToApply is how long the target would take to execute so many transactions, as fast as
-// it has done of late. It is not known before it has executed all that the old primary had
-// when this was first asked: who never gets that may be fast with what comes after it.
-func (d *decision) timeToApply(op *core.Operation, target core.Fact[core.Report], source core.Report,
+// timeToApply is how long the target, which had executed has when it was read, would take to
+// execute so many transactions more, as fast as it has done of late. It is not known before it has
+// executed all that the old primary had when this was first asked: who never gets that may be fast
+// with what comes after it.
+func (d *decision) timeToApply(op *core.Operation, has gtid.Set, read time.Time, source core.Report,
 	lacks uint64) (time.Duration, bool) {
-	r, _ := target.Get()
-	c, applied := d.Observation.Carried.CatchUp, r.Server.Executed.Count()
-	since := target.NotBefore().Sub(c.At)
+	c, applied := d.Observation.Carried.CatchUp, has.Count()
+	since := read.Sub(c.At)
 	switch {
 	case c.Target != op.To || !c.Began.Equal(op.StartedAt) || since < 0 || applied < c.Applied:
 		c = core.CatchUp{Target: op.To, Began: op.StartedAt, Source: source.Server.Executed, Applied: applied,
-			At: target.NotBefore()}
+			At: read}
 	case since >= rateSample:
 		c.Rate, c.Known = float64(applied-c.Applied)/since.Seconds(), true
-		c.Applied, c.At = applied, target.NotBefore()
+		c.Applied, c.At = applied, read
 	}
 	d.Plan.Carried.CatchUp = c
-	if !c.Known || c.Rate == 0 || !r.Server.Executed.Contains(c.Source) {
+	if !c.Known || c.Rate == 0 || !has.Contains(c.Source) {
 		return 0, false
 	}
 	return time.Duration(float64(lacks) / c.Rate * float64(time.Second)), true

@@ -12,14 +12,12 @@ import (
 // "" when none does. What the failed primary had is known from its last word.
 func (d *decision) exceedsPolicy(e election) (core.Reason, string) {
 	policy := d.Cluster.Policy
-	winner := d.Instance(e.winner)
 	if d.Status.Promotion.Instance == e.winner {
 		return "", ""
 	}
-	r, _ := winner.Report.Get()
-	if most := policy.MaxReplicationLag; most > 0 && lag(r) > most.Seconds() {
+	if most := policy.MaxReplicationLag; most > 0 && e.lag > most.Seconds() {
 		return core.RefusalLag, fmt.Sprintf("%s lags %.0f s, more than spec.failoverPolicy.maxReplicationLag (%s)",
-			e.winner, lag(r), most)
+			e.winner, e.lag, most)
 	}
 	last, known := d.holder().LastExecuted.Get()
 	if policy.MaxTransactionsBehind == nil || !known {

@@ -2,7 +2,6 @@ package async
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -236,14 +235,10 @@ func unspokenFor(o *core.Observation, in *core.Instance) []string {
 // speaksFor reports whether what the instance says now binds the Pod that it had, too: the Pod is
 // the same, or the instance holds the lock on the same volume, or the former has surely ended.
 func speaksFor(in *core.Instance, w core.Witness) bool {
-	r, known := in.Report.Get()
-	if !known {
-		r, _ = in.Latest.Get()
-	}
-	pod, _ := in.Pod.Get()
-	return r.PodUID == w.PodUID || slices.Contains(in.EndedPods, w.PodUID) ||
-		pod.Exists && pod.UID == w.PodUID && pod.Terminated ||
-		w.Node != "" && r.Node == w.Node && r.VolumeLocked && r.Data == core.DataPopulated
+	return isSaidToHaveEnded(in, w.PodUID) || lastWord(in).Is(func(r core.Report) bool {
+		return r.PodUID == w.PodUID ||
+			w.Node != "" && r.Node == w.Node && r.VolumeLocked && r.Data == core.DataPopulated
+	})
 }
 
 func names(silent []receivePromise) string {

@@ -40,10 +40,10 @@ func lackingText(voters []voter) string {
 }
 
 // lackingAmong names one of the instances that may lack what it acknowledged; "" when none does.
-func lackingAmong(o *core.Observation, all []*core.Instance) string {
-	for _, in := range all {
-		if r, known := in.Report.Get(); known && mayLack(o, r) {
-			return in.Name
+func lackingAmong(all []voter) string {
+	for _, v := range all {
+		if v.lacks {
+			return v.in.Name
 		}
 	}
 	return ""

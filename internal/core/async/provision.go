@@ -251,8 +251,7 @@ func (d *decision) lastSurplus() *core.Instance {
 // holds nothing, or the others hold all that it holds. It says itself what it holds: a Pod that cannot
 // start may have a volume full of data.
 func (d *decision) clearRemoval(victim, holder *core.Instance) bool {
-	r, _ := victim.Report.Get()
-	_, serves := serving(victim)
+	r, serves := serving(victim)
 	switch {
 	case slices.Contains(d.Status.Diverged, victim.Name):
 		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance "+

@@ -54,7 +54,6 @@ func (d *decision) laggards() []string {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, absence := draft.Answering(in)
-		pod, _ := in.Pod.Get()
 		isPrimary := d.Status.Promotion != nil && in.Name == d.Status.Promotion.Instance
 		switch {
 		case absence != "":
@@ -65,7 +64,7 @@ func (d *decision) laggards() []string {
 			names = append(names, in.Name+" (its volume is full)")
 		case !isPrimary && !r.Server.SuperReadOnly:
 			names = append(names, in.Name+" (not read-only)")
-		case !pod.Ready:
+		case !in.Pod.Is(isReady):
 			names = append(names, in.Name+" (not ready)")
 		case !isPrimary && d.mayLack(r):
 			names = append(names, in.Name+" (may lack what it acknowledged)")
@@ -76,6 +75,8 @@ func (d *decision) laggards() []string {
 	}
 	return names
 }
+
+func isReady(pod core.Pod) bool { return pod.Ready }
 
 func (d *decision) phase(problem string) core.Phase {
 	op := d.Status.Operation
@@ -128,8 +129,7 @@ func (d *decision) clusterState() core.ClusterState {
 		}
 		withData++
 		isWhole := !slices.Contains(d.Status.Broken, in.Name) && !d.mayLack(r) && !r.IsFull()
-		if pod, _ := in.Pod.Get(); pod.Ready && isWhole && r.Server.SuperReadOnly &&
-			streams(r, d.Status.Promotion.Instance) {
+		if in.Pod.Is(isReady) && isWhole && r.Server.SuperReadOnly && streams(r, d.Status.Promotion.Instance) {
 			healthy++
 		}
 	})

@@ -27,7 +27,7 @@ func (d *decision) tellTurnedAway() {
 	holder := d.holder().Name
 	why, names := "", map[core.Refused][]string{}
 	others(d.Observation, holder, func(in *core.Instance) {
-		if r, _ := in.Report.Get(); d.isTurnedAwayFor(in, holder, refusedPatience) {
+		if r, known := in.Report.Get(); known && d.isTurnedAwayFor(in, holder, refusedPatience) {
 			c := r.Server.Replication
 			names[c.Refused] = append(names[c.Refused], in.Name)
 			why = c.IOError

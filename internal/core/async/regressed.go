@@ -29,11 +29,11 @@ func (d *decision) regressed() bool {
 	}
 	d.keepPods()
 	d.diagnosis = finding{core.PrimaryUnreachable, "the status is of the past, and does not tell who is the primary"}
-	primary, why := d.primaryOf(last)
+	primary, said, why := d.primaryOf(last)
 	switch {
 	case d.overrides():
 	case primary != nil:
-		d.restoreStatus(primary, last)
+		d.restoreStatus(primary, said, last)
 	default:
 		d.blockRegressed(last, why)
 	}
@@ -47,10 +47,10 @@ func (d *decision) keepPods() {
 	d.keepEvidence()
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		vol, _ := in.Volume.Get()
-		pod, known := in.Pod.Get()
+		vol, volKnown := in.Volume.Get()
+		pod, podKnown := in.Pod.Get()
 		switch {
-		case !known || !vol.Exists || vol.Deleting:
+		case !volKnown || !podKnown || !vol.Exists || vol.Deleting:
 		case pod.Exists:
 			d.keepPod(in, pod, vol)
 		default:
@@ -63,17 +63,19 @@ func (d *decision) keepPods() {
 func (d *decision) lastEpoch() int64 {
 	last := int64(0)
 	for i := range d.Instances {
-		r, _ := d.Instances[i].Report.Get()
-		word, _ := d.Instances[i].Latest.Get()
-		last = max(last, r.ViewEpoch, word.ViewEpoch)
+		for _, word := range []*core.Fact[core.Report]{&d.Instances[i].Report, &d.Instances[i].Latest} {
+			if r, known := word.Get(); known {
+				last = max(last, r.ViewEpoch)
+			}
+		}
 	}
 	return last
 }
 
-// primaryOf is the primary of an epoch by its own word, if that can be gone by: who is not
-// heard may know of a later one. If nobody takes writes, it is who did, and comes back as
+// primaryOf is the primary of an epoch by its own word, with that word, if that can be gone by: who
+// is not heard may know of a later one. If nobody takes writes, it is who did, and comes back as
 // after a crash: its data has all that was acknowledged.
-func (d *decision) primaryOf(epoch int64) (primary *core.Instance, why string) {
+func (d *decision) primaryOf(epoch int64) (primary *core.Instance, said core.Report, why string) {
 	var silent []string
 	for i := range d.Instances {
 		in := &d.Instances[i]
@@ -81,23 +83,22 @@ func (d *decision) primaryOf(epoch int64) (primary *core.Instance, why string) {
 		switch {
 		case !known && !in.IsGone():
 			silent = append(silent, in.Name)
-		case !isOf(r, in):
+		case !known, !isOf(r, in):
 		case r.WritableEpoch == epoch, primary == nil && r.LastWritable == epoch && r.Data == core.DataPopulated:
-			primary = in
+			primary, said = in, r
 		}
 	}
 	switch {
 	case len(silent) > 0:
-		return nil, "no answer from " + strings.Join(silent, ", ")
+		return nil, said, "no answer from " + strings.Join(silent, ", ")
 	case primary == nil:
-		return nil, fmt.Sprintf("no instance has taken writes in epoch %d", epoch)
+		return nil, said, fmt.Sprintf("no instance has taken writes in epoch %d", epoch)
 	}
-	return primary, ""
+	return primary, said, ""
 }
 
-// restoreStatus has the primary go on, in an epoch that nobody has heard of.
-func (d *decision) restoreStatus(primary *core.Instance, last int64) {
-	r, _ := primary.Report.Get()
+// restoreStatus has the primary, which says r, go on in an epoch that nobody has heard of.
+func (d *decision) restoreStatus(primary *core.Instance, r core.Report, last int64) {
 	d.Status.Epoch, d.Status.Operation, d.Status.FailingSince = last+1, nil, time.Time{}
 	for i := range d.Instances {
 		d.restoreInstance(&d.Instances[i])
@@ -138,8 +139,9 @@ func (d *decision) restoreInstance(in *core.Instance) {
 	if in.IsGone() {
 		return
 	}
-	r, _ := in.Report.Get()
-	d.Status.Epoch = max(d.Status.Epoch, r.SeenEpoch, r.NoWritesBelow, r.NoReceivingBelow)
+	if r, known := in.Report.Get(); known {
+		d.Status.Epoch = max(d.Status.Epoch, r.SeenEpoch, r.NoWritesBelow, r.NoReceivingBelow)
+	}
 	d.addName(in)
 	if !in.SaysEmpty() {
 		d.addMember(in.Name)

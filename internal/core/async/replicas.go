@@ -61,6 +61,15 @@ func heard(in *core.Instance) []core.Fact[core.Report] {
 	return append([]core.Fact[core.Report]{in.Report}, in.Earlier...)
 }
 
+// lastWord is what an instance says, or has said last while it cannot be asked; unknown if it was
+// never heard.
+func lastWord(in *core.Instance) core.Fact[core.Report] {
+	if in.Report.Known() {
+		return in.Report
+	}
+	return in.Latest
+}
+
 // lostTransactions are those of the primary's own server that replicas hold and
 // the writable primary does not. A replica that was found diverged before says
 // nothing about the primary.
@@ -208,7 +217,7 @@ func (d *decision) resume() {
 	if d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil || d.takesAway() {
 		return
 	}
-	if now, _ := d.holder().Report.Get(); now.PodUID != p.PodUID {
+	if !d.holder().Report.Is(func(r core.Report) bool { return r.PodUID == p.PodUID }) {
 		return // another Pod of it has taken over: the status names that first
 	}
 	until := d.ordersRefusedBelow("")
@@ -254,11 +263,11 @@ func (d *decision) isMissed(victim *core.Instance) bool {
 		!p.Server.Executed.Contains(v.Server.Holds())
 }
 
-// isOf reports whether the report is of the instance's present Pod, and that Pod stays.
+// isOf reports whether the report is of the instance's present Pod, and nothing is known to take
+// that Pod away.
 func isOf(r core.Report, in *core.Instance) bool {
-	pod, known := in.Pod.Get()
-	vol, _ := in.Volume.Get()
-	return known && pod.Exists && !pod.Terminating && !vol.Deleting && pod.UID == r.PodUID
+	return in.Pod.Is(func(pod core.Pod) bool { return pod.Exists && !pod.Terminating && pod.UID == r.PodUID }) &&
+		!in.Volume.Is(func(vol core.Volume) bool { return vol.Deleting })
 }
 
 // takesAway reports whether this plan removes the data of an instance.

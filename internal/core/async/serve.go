@@ -72,7 +72,7 @@ func (d *decision) replicaDonor(busy map[string]bool, recipient string) string {
 		in := &d.Instances[i]
 		r, ok := serving(in)
 		if ok && in.Name != primary && in.Name != recipient && !busy[in.Name] && !r.Terminating &&
-			streams(r, primary) && !slices.Contains(d.Status.Diverged, in.Name) && d.mayDonate(in) &&
+			streams(r, primary) && !slices.Contains(d.Status.Diverged, in.Name) && d.mayDonate(in, r) &&
 			in.CanCloneTo(d.Instance(recipient)) {
 			return in.Name
 		}
@@ -80,11 +80,10 @@ func (d *decision) replicaDonor(busy map[string]bool, recipient string) string {
 	return ""
 }
 
-// mayDonate reports whether an instance may be a donor. Under quorum an instance without data may
-// have acknowledged what a lagging replica does not hold: cloned from that replica, it would count
-// as known without it.
-func (d *decision) mayDonate(in *core.Instance) bool {
-	r, _ := in.Report.Get()
+// mayDonate reports whether an instance that serves, and says r, may be a donor. Under quorum an
+// instance without data may have acknowledged what a lagging replica does not hold: cloned from
+// that replica, it would count as known without it.
+func (d *decision) mayDonate(in *core.Instance, r core.Report) bool {
 	if d.mayLack(r) {
 		return false
 	}

@@ -60,17 +60,18 @@ func (d *decision) hasToGo() core.Reason {
 
 // chooseSuccessor chooses a target because the primary has to go.
 func (d *decision) chooseSuccessor(why core.Reason) {
-	var able []*core.Instance
+	var able []voter
 	var tired []string
 	var rested time.Time
 	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
+		r, serves := serving(in)
 		switch until := d.restsUntil(in.Name); {
-		case d.refusesTarget(in.Name) != nil:
+		case !serves || d.refusesTarget(in.Name) != nil:
 		case !until.IsZero():
 			tired, rested = append(tired, in.Name), until
 			d.RecheckAt(until)
 		default:
-			able = append(able, in)
+			able = append(able, voter{in: in, report: r})
 		}
 	})
 	if len(able) == 0 && len(tired) > 0 {
@@ -84,26 +85,25 @@ func (d *decision) chooseSuccessor(why core.Reason) {
 			d.Status.Promotion.Instance, why))
 		return
 	}
-	d.setTarget(slices.MinFunc(able, d.byFitness).Name)
+	d.setTarget(slices.MinFunc(able, d.byFitness).in.Name)
 	d.begin(why)
 }
 
 // byFitness compares two instances that could take over. Who stays and is not about to be
 // drained, whom all others can follow, who is not about to be restarted, takes traffic and
-// lags least goes first.
-func (d *decision) byFitness(a, b *core.Instance) int {
+// lags least goes first. A node of which nothing is known does not count as drained, nor such a Pod
+// as one that is current and ready.
+func (d *decision) byFitness(a, b voter) int {
 	goes := func(in *core.Instance) int {
-		node, _ := in.Node.Get()
-		return 2*btoi(d.IsSurplus(in)) + btoi(node.Draining)
+		return 2*btoi(d.IsSurplus(in)) + btoi(in.Node.Is(func(n core.Node) bool { return n.Draining }))
 	}
 	penalty := func(in *core.Instance) int {
-		pod, _ := in.Pod.Get()
-		return 2*btoi(!pod.Current) + btoi(!pod.Ready)
+		return 2*btoi(!in.Pod.Is(func(pod core.Pod) bool { return pod.Current })) +
+			btoi(!in.Pod.Is(isReady))
 	}
-	ra, _ := a.Report.Get()
-	rb, _ := b.Report.Get()
-	return cmp.Or(cmp.Compare(goes(a), goes(b)), core.CompareSeries(ra.Version, rb.Version),
-		cmp.Compare(penalty(a), penalty(b)), cmp.Compare(lag(ra), lag(rb)), cmp.Compare(a.Ordinal, b.Ordinal))
+	return cmp.Or(cmp.Compare(goes(a.in), goes(b.in)), core.CompareSeries(a.report.Version, b.report.Version),
+		cmp.Compare(penalty(a.in), penalty(b.in)), cmp.Compare(lag(a.report), lag(b.report)),
+		cmp.Compare(a.in.Ordinal, b.in.Ordinal))
 }
 
 // earlier names an instance that serves, and whose MySQL is of an earlier series than that of another:
@@ -151,8 +151,7 @@ func (d *decision) refuseWhileFenced() {
 }
 
 func (d *decision) isReady(name string) bool {
-	pod, known := d.Instance(name).Pod.Get()
-	return known && pod.Ready
+	return d.Instance(name).Pod.Is(isReady)
 }
 
 func (d *decision) begin(why core.Reason) {
@@ -171,10 +170,10 @@ func (d *decision) refusesTarget(name string) *core.Problem {
 	if in == nil {
 		return &core.Problem{Reason: core.RefusalTargetUnknown, Message: "the cluster has no such instance"}
 	}
-	if no := d.cannotLead(in); no != nil {
+	r, no := d.cannotLead(in)
+	if no != nil {
 		return no
 	}
-	r, _ := in.Report.Get()
 	if !streams(r, d.Status.Promotion.Instance) {
 		return &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: "it does not replicate from " +
 			d.Status.Promotion.Instance + " with both threads running"}
@@ -185,30 +184,32 @@ func (d *decision) refusesTarget(name string) *core.Problem {
 	return nil
 }
 
-// cannotLead tells why an instance cannot become primary, whomever it follows.
-func (d *decision) cannotLead(in *core.Instance) *core.Problem {
+// cannotLead returns what an instance says, and why it cannot become primary, whomever it follows. The
+// problem is nil when it can, and then it serves.
+func (d *decision) cannotLead(in *core.Instance) (core.Report, *core.Problem) {
 	r, ok := serving(in)
 	switch {
 	case !in.Report.Known():
-		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: "its manager does not answer"}
+		return r, &core.Problem{Reason: core.RefusalTargetNotReady, Message: "its manager does not answer"}
 	case slices.Contains(d.Status.Diverged, in.Name):
-		return &core.Problem{Reason: core.RefusalTargetDiverged, Message: "it has transactions that the primary lacks"}
+		return r, &core.Problem{Reason: core.RefusalTargetDiverged,
+			Message: "it has transactions that the primary lacks"}
 	case !ok:
-		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: fmt.Sprintf("its mysqld does not serve the "+
-			"cluster's data (%s)", r.State)}
+		return r, &core.Problem{Reason: core.RefusalTargetNotReady,
+			Message: fmt.Sprintf("its mysqld does not serve the cluster's data (%s)", r.State)}
 	case in.IsStopping() || d.IsEnding(in.Name):
-		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: "it is being stopped"}
+		return r, &core.Problem{Reason: core.RefusalTargetNotReady, Message: "it is being stopped"}
 	case losesVolume(in):
-		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: volumeGoes}
+		return r, &core.Problem{Reason: core.RefusalTargetNotReady, Message: volumeGoes}
 	case !eligible(r):
-		return &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: whyUnfit(r)}
+		return r, &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: whyUnfit(r)}
 	case r.IsFull():
-		return &core.Problem{Reason: core.RefusalTargetFull, Message: core.TargetFullText}
+		return r, &core.Problem{Reason: core.RefusalTargetFull, Message: core.TargetFullText}
 	case d.mayLack(r):
 		text := "it " + mayLackText + "; it is whole again when it holds what " + d.Status.Promotion.Instance + " had"
-		return &core.Problem{Reason: core.RefusalTargetNotReady, Message: text}
+		return r, &core.Problem{Reason: core.RefusalTargetNotReady, Message: text}
 	}
-	return nil
+	return r, nil
 }
 
 // switchOver goes on with a switchover, from whichever step it stands at.
@@ -256,14 +257,17 @@ func (d *decision) catchUp(op *core.Operation) {
 // was away and has much to receive is Ready, and lets nothing be committed until it has it.
 func (d *decision) gatherAckers(op *core.Operation) bool {
 	from := d.Instance(op.From)
-	pod, _ := from.Pod.Get()
+	pod, known := from.Pod.Get()
 	source, answers := serving(from)
+	if !known || !pod.Terminating || !answers {
+		return false
+	}
 	patience := min(ackersPatience, pod.Grace/2)
 	if !op.Deadline.IsZero() {
 		patience = min(patience, op.Deadline.Sub(op.StartedAt)/2)
 	}
 	until := op.StartedAt.Add(patience)
-	if !pod.Terminating || !answers || !d.Now.Before(until) || d.Now.Before(op.StartedAt) {
+	if !d.Now.Before(until) || d.Now.Before(op.StartedAt) {
 		return false
 	}
 	near, far := 0, []string{}
@@ -327,34 +331,36 @@ func (d *decision) demoteAndGrant(op *core.Operation) {
 		d.Doing("waiting for " + op.From + " to say what it holds in the end")
 		return
 	}
-	if no := d.cannotTakeOver(op, r); no != "" {
+	e, no := d.takesOver(op, r)
+	if no != "" {
 		d.wayBack(op, proof, no)
 		return
 	}
-	tr, _ := d.Instance(op.To).Report.Get()
-	d.grant(election{winner: op.To, podUID: tr.PodUID, node: tr.Node, holds: r.Server.Executed},
-		proof, d.promotionAcks())
+	d.grant(e, proof, d.promotionAcks())
 	d.Doing("promoting " + op.To)
 }
 
-// cannotTakeOver tells why the target is not promoted after all, now that the old
-// primary's final position is known.
-func (d *decision) cannotTakeOver(op *core.Operation, final core.Report) string {
+// takesOver returns the target as the one that is promoted, or why it is not after all, now that the
+// old primary's final position is known.
+func (d *decision) takesOver(op *core.Operation, final core.Report) (e election, no string) {
 	if late := d.lateness(op); late != "" {
-		return late
+		return e, late
 	}
-	if in := d.Instance(op.To); in == nil {
-		return "the cluster has no such instance any more"
-	} else if no := d.cannotLead(in); no != nil {
-		return no.Message
+	in := d.Instance(op.To)
+	if in == nil {
+		return e, "the cluster has no such instance any more"
+	}
+	r, unfit := d.cannotLead(in)
+	if unfit != nil {
+		return e, unfit.Message
 	}
 	if more := d.holdsMore(final); more != "" {
-		return more + " holds transactions that " + op.From + " does not have"
+		return e, more + " holds transactions that " + op.From + " does not have"
 	}
 	if !final.Server.Executed.Contains(final.Server.Holds()) {
-		return op.From + " has received transactions that it has not applied, and that nobody can be sent"
+		return e, op.From + " has received transactions that it has not applied, and that nobody can be sent"
 	}
-	return ""
+	return election{winner: op.To, podUID: r.PodUID, node: r.Node, holds: final.Server.Executed}, ""
 }
 
 // becomeFailover turns a switchover into a failover when the old primary went away in the middle,
