@@ -179,8 +179,8 @@ func (d *decision) takeBack() {
 // beyond is what an instance holds and those did not who went on without it. Whether it has
 // come to that is known when the group was seen since.
 func (d *decision) beyond(in *core.Instance, diverged bool) gtid.Set {
-	r, _ := in.Report.Get()
-	if l, out := d.g.LeftOutOf(in.Name); out && (d.seen.agreed || diverged) {
+	r, known := in.Report.Get()
+	if l, out := d.g.LeftOutOf(in.Name); known && out && (d.seen.agreed || diverged) {
 		return l.Excess(r.Server)
 	}
 	return gtid.Set{}

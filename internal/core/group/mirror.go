@@ -159,7 +159,7 @@ func (d *decision) judge() {
 		beyond := d.beyond(in, is)
 		switch {
 		case !known || r.Server == nil:
-		case is && beyond.IsEmpty() && d.isHealed(in):
+		case is && beyond.IsEmpty() && d.isHealed(in, r):
 			d.Status.Diverged = draft.Without(d.Status.Diverged, in.Name)
 		case is:
 		case !beyond.IsEmpty():
@@ -173,10 +173,10 @@ func (d *decision) judge() {
 	slices.Sort(d.Status.Diverged)
 }
 
-// isHealed reports whether an instance that was diverged holds nothing that the group lacks. That
-// it names nothing is no proof: it may have found nobody to compare itself with.
-func (d *decision) isHealed(in *core.Instance) bool {
-	r, _ := in.Report.Get()
+// isHealed reports whether an instance that was diverged, and says r of a server that answers, holds
+// nothing that the group lacks. That it names nothing is no proof: it may have found nobody to compare
+// itself with.
+func (d *decision) isHealed(in *core.Instance, r core.Report) bool {
 	primary := d.Instance(d.seen.primary)
 	if !r.Errant.IsEmpty() || primary == nil {
 		return false

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 )
 
 // recoverOutage reboots the group without a human's word, where the user wishes it, on
@@ -210,8 +211,7 @@ func (d *decision) lacksSeen() string {
 	if lead == nil || len(d.awaited()) > 0 {
 		return ""
 	}
-	r, _ := lead.Report.Get()
-	if gap := d.Plan.Carried.Held.Subtract(r.Server.Holds()); !gap.IsEmpty() {
+	if gap := d.Plan.Carried.Held.Subtract(draft.Held([]*core.Instance{lead})); !gap.IsEmpty() {
 		return "no instance holds any more what was seen before (" + gap.Abbreviate(4) + ")"
 	}
 	return ""

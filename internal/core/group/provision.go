@@ -102,17 +102,17 @@ func (d *decision) shrink() bool {
 // compareHeld compares the victim, which is out of the group, with the primary, and reports
 // whether that holds all that the victim holds. It was asked after the victim.
 func (d *decision) compareHeld(victim *core.Instance, what string) bool {
-	if victim.SaysEmpty() || !victim.Report.Known() {
+	r, known := victim.Report.Get()
+	if victim.SaysEmpty() || !known {
 		return true
 	}
-	primary := d.Instance(d.seen.primary)
-	if primary == nil || !primary.Report.Known() {
-		d.Doing(what + ": waiting for a primary that can be asked whether it holds all that " + victim.Name + " holds")
-		return false
+	primary, p, answers := d.Instance(d.seen.primary), core.Report{}, false
+	if primary != nil {
+		p, answers = primary.Report.Get()
 	}
-	r, _ := victim.Report.Get()
-	p, _ := primary.Report.Get()
 	switch {
+	case !answers:
+		d.Doing(what + ": waiting for a primary that can be asked whether it holds all that " + victim.Name + " holds")
 	case p.Server == nil:
 		d.Doing(what + ": waiting for mysqld of " + primary.Name + ", to ask whether it holds all that " +
 			victim.Name + " holds")
@@ -198,20 +198,20 @@ func (d *decision) rollOut() {
 	if !d.settled() || d.ReplaceManagers(d.seen.primary) {
 		return
 	}
-	var outdated []*core.Instance
+	handsOver := false
 	for i := range d.Instances {
-		if pod, known := d.Instances[i].Pod.Get(); known && pod.Exists && !pod.Current {
-			outdated = append(outdated, &d.Instances[i])
-		}
-	}
-	for _, in := range outdated {
-		if in.Name != d.seen.primary || d.isOldest(in.Name) {
-			pod, _ := in.Pod.Get()
+		in := &d.Instances[i]
+		pod, known := in.Pod.Get()
+		switch {
+		case !known || !pod.Exists || pod.Current:
+		case in.Name != d.seen.primary || d.isOldest(in.Name):
 			d.Restart(in, pod)
 			return
+		default:
+			handsOver = true
 		}
 	}
-	if len(outdated) > 0 {
+	if handsOver {
 		d.chooseSuccessor(core.ReasonRollout)
 	}
 }

@@ -252,7 +252,6 @@ func (d *decision) laggards() []string {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, absence := draft.Answering(in)
-		pod, _ := in.Pod.Get()
 		switch {
 		case absence != "":
 			names = append(names, in.Name+" ("+absence+")")
@@ -261,7 +260,7 @@ func (d *decision) laggards() []string {
 		case d.seen.agreed && !d.seen.isOnline(in.Name):
 			names = append(names, fmt.Sprintf("%s (%s in the group)", in.Name, cmp.Or(d.seen.members[in.Name].State,
 				core.MemberOffline)))
-		case !pod.Ready:
+		case !in.Pod.Is(func(pod core.Pod) bool { return pod.Ready }):
 			names = append(names, in.Name+" (not ready)")
 		}
 	}

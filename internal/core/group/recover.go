@@ -394,9 +394,9 @@ func leader(survivors []*core.Instance) *core.Instance {
 // its view or holds nothing that it lacks. One that was cut off alone still calls itself primary
 // after the others have elected another, who acknowledged writes.
 func isAuthority(in *core.Instance, survivors []*core.Instance) bool {
-	v, _ := viewOf(in)
-	r, _ := in.Report.Get()
-	return v.Role == core.MemberPrimary && r.Server != nil && !slices.ContainsFunc(survivors,
+	v, heard := viewOf(in)
+	r, known := in.Report.Get()
+	return known && heard && v.Role == core.MemberPrimary && r.Server != nil && !slices.ContainsFunc(survivors,
 		func(other *core.Instance) bool {
 			o, known := other.Report.Get()
 			return !reaches(v, other.Name) && (!known || o.Server == nil || !r.Server.Holds().Contains(o.Server.Holds()))
