@@ -20,11 +20,10 @@ const (
 // user wishes it: one at a time, the primary's last, and none after one that failed. True
 // while there is one to replace, and it may come about; call it only while all is well.
 func (d *Draft) ReplaceManagers(primary string) bool {
-	in := d.oldManager(primary)
+	in, r := d.oldManager(primary)
 	if in == nil {
 		return false
 	}
-	r, _ := in.Report.Get()
 	if why := d.managerRefused(r); why != "" {
 		d.tellNotReplaced(in, why+"; it goes on as it is: ")
 		return false
@@ -107,29 +106,27 @@ func (d *Draft) hasOutdated() bool {
 	})
 }
 
-// oldManager is the next instance whose manager is of another build. What is not told is
+// oldManager is the next instance whose manager is of another build, with what that says. What is not told is
 // not replaced: a manager that is older than the question does not know the order either.
-func (d *Draft) oldManager(primary string) *core.Instance {
-	var last *core.Instance
+func (d *Draft) oldManager(primary string) (last *core.Instance, said core.Report) {
 	for i := range d.Instances {
 		in := &d.Instances[i]
+		r, known := in.Report.Get()
 		switch {
-		case !d.hasOldManager(in):
+		case !known || !d.isOldManager(in, r):
 		case in.Name != primary:
-			return in
+			return in, r
 		default:
-			last = in
+			last, said = in, r
 		}
 	}
-	return last
+	return last, said
 }
 
-// hasOldManager reports whether the instance's manager is of another build than is wanted. What the
-// same image holds for another platform is of the same build.
-func (d *Draft) hasOldManager(in *core.Instance) bool {
-	r, known := in.Report.Get()
-	if wanted := d.Cluster.Manager.Digest; !known || wanted == "" || r.Manager.Digest == "" ||
-		r.Manager.Digest == wanted {
+// isOldManager reports whether the manager of the instance, which says r, is of another build than is
+// wanted. What the same image holds for another platform is of the same build.
+func (d *Draft) isOldManager(in *core.Instance, r core.Report) bool {
+	if wanted := d.Cluster.Manager.Digest; wanted == "" || r.Manager.Digest == "" || r.Manager.Digest == wanted {
 		return false
 	}
 	return in.Pod.Is(func(pod core.Pod) bool { return pod.OldImage }) || d.isOfThisPlatform(r)

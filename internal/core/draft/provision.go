@@ -43,8 +43,8 @@ func (d *Draft) IsSurplus(in *core.Instance) bool {
 // is taken out of the status for good. Its volume stays if that is wished, and there may
 // be data on it.
 func (d *Draft) RemoveInstance(victim *core.Instance) bool {
-	vol, _ := victim.Volume.Get()
-	keep := d.Cluster.KeepVolumes && vol.Bound && !vol.Deleting && !victim.SaysEmpty()
+	keep := d.Cluster.KeepVolumes && !victim.SaysEmpty() &&
+		victim.Volume.Is(func(vol core.Volume) bool { return vol.Bound && !vol.Deleting })
 	d.Do(core.DeleteInstance{Instance: victim.Name, Owned: victim.Owned(), KeepVolume: keep,
 		Reason: core.ReasonScaleDown})
 	d.Doing("removing " + victim.Name)

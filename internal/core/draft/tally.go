@@ -44,6 +44,6 @@ func (d *Draft) IsJoining() bool {
 // manager is to be replaced.
 func (d *Draft) IsOutdated() bool {
 	return d.hasOutdated() || slices.ContainsFunc(d.Instances, func(in core.Instance) bool {
-		return d.hasOldManager(&in)
+		return in.Report.Is(func(r core.Report) bool { return d.isOldManager(&in, r) })
 	})
 }
