@@ -35,6 +35,14 @@ func (in *Instance) Owned() (o Owned) {
 	return o
 }
 
+// NodeName is the name of the node that its Pod is on; "" when none is known to be.
+func (in *Instance) NodeName() string {
+	if pod, known := in.Pod.Get(); known {
+		return pod.Node
+	}
+	return ""
+}
+
 // IsHostOf reports whether host is the instance's DNS name (or the bare name).
 func IsHostOf(host, instance string) bool {
 	return host == instance || strings.HasPrefix(host, instance+".")

@@ -215,26 +215,26 @@ func lostWithVolumes(o *core.Observation, lead string) string {
 
 // lostWith tells what those who are left out hold and the new group does not.
 func lostWith(o *core.Observation, plan whatif.Recovery) []string {
-	lead := said(o.Instance(plan.Lead))
+	lead := serverOf(o.Instance(plan.Lead))
 	out := []string{"What may be lost:"}
 	if plan.Gap != "" {
 		out = []string{"What may be lost, and WHAT IS KNOWN TO BE:", "  " + plan.Gap + "."}
 	}
 	var silent []string
 	for _, name := range plan.LeftOut {
-		theirs := said(o.Instance(name)).Server
-		if theirs == nil {
+		theirs := serverOf(o.Instance(name))
+		if theirs == nil || lead == nil {
 			silent = append(silent, name)
 			continue
 		}
 		out = append(out, fmt.Sprintf("  %s holds, and %s does not: %s", name, plan.Lead,
-			ofThese(theirs.Holds().Subtract(lead.Server.Holds()))))
+			ofThese(theirs.Holds().Subtract(lead.Holds()))))
 	}
 	if len(silent) == 0 {
 		return out
 	}
 	names := strings.Join(silent, ", ")
-	if viewOf(&lead).Role == core.MemberPrimary && plan.Gap == "" {
+	if lead.View().Role == core.MemberPrimary && plan.Gap == "" {
 		return append(out, fmt.Sprintf("  %s is the primary and holds all that it acknowledged. Lost is what %s "+
 			"acknowledged since, if they elected a primary of their own: NOT KNOWN.", plan.Lead, names))
 	}
@@ -244,8 +244,7 @@ func lostWith(o *core.Observation, plan whatif.Recovery) []string {
 
 // splitBy tells whether those who are left out may be a group of their own.
 func splitBy(o *core.Observation, plan whatif.Recovery) []string {
-	lead := said(o.Instance(plan.Lead))
-	view := viewOf(&lead)
+	view := serverOf(o.Instance(plan.Lead)).View()
 	var alive []string
 	for _, name := range plan.LeftOut {
 		rep, known := o.Instance(name).Report.Get()

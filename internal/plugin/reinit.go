@@ -187,14 +187,14 @@ func (r *reinit) warn(ctx context.Context, c *v1alpha1.Cluster, names []string) 
 func whatOnlyItHas(c *v1alpha1.Cluster, name string, w word, holder string, primary word) (string, bool) {
 	diverged := slices.Contains(c.Status.DivergedInstances, name)
 	look := fmt.Sprintf("look first: kubectl cnmsql mysql %s --instance %s -n %s", c.Name, name, c.Namespace)
-	mine, theirs := w.server(), primary.server()
-	r, _ := w.Report.Get()
+	r, known := w.Report.Get()
+	answers, theirs := known && r.Server != nil, primary.server()
 	var only gtid.Set
-	compared := mine != nil && theirs != nil
+	compared := answers && theirs != nil
 	switch {
 	case compared:
 		only = aloneHeld(c, &r, theirs)
-	case mine != nil:
+	case answers:
 		only = r.Errant
 	}
 	switch {

@@ -31,8 +31,10 @@ type word struct {
 
 // server is what its mysqld said; nil when it is not known or does not answer.
 func (w word) server() *core.Server {
-	r, _ := w.Report.Get()
-	return r.Server
+	if r, known := w.Report.Get(); known {
+		return r.Server
+	}
+	return nil
 }
 
 // words are those of a cluster's instances, by name.

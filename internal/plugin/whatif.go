@@ -105,12 +105,12 @@ func (g *guesser) operatorToo(ctx context.Context, o *core.Observation, a whatif
 		return "the operator does not run on a lost node; if its leader does, another takes its place within 10 to 15 s, which are not counted"
 	}
 	for i := range o.Instances {
-		pod, _ := o.Instances[i].Pod.Get()
+		node := o.Instances[i].NodeName()
 		for _, p := range pods.Items {
-			if slices.Contains(a.Lost, o.Instances[i].Name) && pod.Node != "" && p.Spec.NodeName == pod.Node {
+			if slices.Contains(a.Lost, o.Instances[i].Name) && node != "" && p.Spec.NodeName == node {
 				return fmt.Sprintf("the operator's leader does not run on a lost node; %s/%s runs on %s, and if it "+
 					"leads, another takes its place within 10 to 15 s, which are not counted",
-					p.Namespace, p.Name, pod.Node)
+					p.Namespace, p.Name, node)
 			}
 		}
 	}
@@ -219,16 +219,14 @@ func (p page) positions(o *core.Observation, a whatif.Answer) {
 	primary := o.Instance(a.Primary)
 	for i := range o.Instances {
 		in := &o.Instances[i]
-		pod, _ := in.Pod.Get()
 		state, holds, lacks, lost := "Unknown", "?", "?", ""
-		r, known := in.Report.Get()
-		if known {
+		if r, known := in.Report.Get(); known {
 			state = string(r.State)
 		}
-		if r.Server != nil {
-			holds = fmt.Sprint(r.Server.Holds().Count())
-			if pr := said(primary); pr.Server != nil {
-				lacks = fmt.Sprint(pr.Server.Executed.Subtract(r.Server.Holds()).Count())
+		if s := serverOf(in); s != nil {
+			holds = fmt.Sprint(s.Holds().Count())
+			if ps := serverOf(primary); ps != nil {
+				lacks = fmt.Sprint(ps.Executed.Subtract(s.Holds()).Count())
 			}
 		}
 		if in.Name == a.Primary {
@@ -237,16 +235,17 @@ func (p page) positions(o *core.Observation, a whatif.Answer) {
 		if slices.Contains(a.Lost, in.Name) {
 			lost = "lost"
 		}
-		_, _ = fmt.Fprintln(w, strings.Join([]string{in.Name, cmp.Or(pod.Node, "?"), state, holds, lacks, lost}, "\t"))
+		columns := []string{in.Name, cmp.Or(in.NodeName(), "?"), state, holds, lacks, lost}
+		_, _ = fmt.Fprintln(w, strings.Join(columns, "\t"))
 	}
 	_ = w.Flush()
 }
 
-// said is what an instance says of itself, nothing if it is not observed at all.
-func said(in *core.Instance) core.Report {
+// serverOf is what the mysqld of an instance says of itself; nil when that is not known, or the
+// instance is not observed at all.
+func serverOf(in *core.Instance) *core.Server {
 	if in == nil {
-		return core.Report{}
+		return nil
 	}
-	r, _ := in.Report.Get()
-	return r
+	return word{Report: in.Report}.server()
 }

@@ -133,25 +133,25 @@ func (v *verdict) checkPosition(o *core.Observation, plan *core.Plan, after *cor
 		return // it takes writes, and goes on
 	}
 	winner := o.Instance(after.Instance)
-	if winner == nil || !isPositionKnown(winner) {
+	if winner == nil || !winner.Report.Is(tellsPosition) {
 		v.fail("I3", "%s is promoted, and its position is not known", after.Instance)
 		return
 	}
 	for i := range o.Instances {
 		in := &o.Instances[i]
-		if !isPositionKnown(in) || slices.Contains(plan.Status.Diverged, in.Name) {
+		r, known := in.Report.Get()
+		if !known || !tellsPosition(r) || slices.Contains(plan.Status.Diverged, in.Name) {
 			continue
 		}
-		if r, _ := in.Report.Get(); !after.RequiredGTID.Contains(r.Server.Holds()) {
+		if !after.RequiredGTID.Contains(r.Server.Holds()) {
 			v.fail("I3", "%s is promoted at %s, although %s holds %s", after.Instance, after.RequiredGTID,
 				in.Name, r.Server.Holds())
 		}
 	}
 }
 
-func isPositionKnown(in *core.Instance) bool {
-	r, known := in.Report.Get()
-	return known && r.State == core.Running && r.Data == core.DataPopulated && r.Server != nil
+func tellsPosition(r core.Report) bool {
+	return r.State == core.Running && r.Data == core.DataPopulated && r.Server != nil
 }
 
 // checkUnknown (I6): nothing is taken away from an instance of which the fact that

@@ -274,7 +274,10 @@ func (m *groupModel) terminate(t *manager) {
 
 func (m *groupModel) endPod(t *manager) {
 	in := m.o.Instance(t.name)
-	pod, _ := in.Pod.Get()
+	pod, known := in.Pod.Get()
+	if !known {
+		return
+	}
 	server := t.report.Server
 	t.report.State, t.report.Server, t.reachable = core.Stopped, nil, false
 	in.Pod = core.Known(core.Pod{}, m.o.Now, m.o.Now)

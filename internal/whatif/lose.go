@@ -27,19 +27,18 @@ func (m *model) withNeighbours(lose []string, how How) ([]string, error) {
 			return nil, fmt.Errorf("cluster %s has no instance %s; it has: %s", m.o.Cluster.Name, name,
 				strings.Join(m.names(), ", "))
 		}
-		if pod, _ := in.Pod.Get(); pod.Node != "" {
-			nodes = append(nodes, pod.Node)
+		if node := in.NodeName(); node != "" {
+			nodes = append(nodes, node)
 		}
 	}
 	for i := range m.o.Instances {
 		in := &m.o.Instances[i]
-		pod, _ := in.Pod.Get()
-		named := slices.Contains(lose, in.Name)
-		if named || how == NodeLost && slices.Contains(nodes, pod.Node) {
+		named, node := slices.Contains(lose, in.Name), in.NodeName()
+		if named || how == NodeLost && slices.Contains(nodes, node) {
 			all = append(all, in.Name)
 		}
 		if !named && slices.Contains(all, in.Name) {
-			m.assume("%s goes with its node %s", in.Name, pod.Node)
+			m.assume("%s goes with its node %s", in.Name, node)
 		}
 	}
 	return all, nil
@@ -160,7 +159,10 @@ func (m *model) terminate(t *manager) {
 // when the operator asks for it.
 func (m *model) endPod(t *manager) {
 	in := m.o.Instance(t.name)
-	pod, _ := in.Pod.Get()
+	pod, known := in.Pod.Get()
+	if !known {
+		return
+	}
 	in.EndedPods = append(slices.Clone(in.EndedPods), pod.UID)
 	server := t.report.Server
 	t.report.State, t.report.Server, t.report.WritableEpoch = core.Stopped, nil, 0

@@ -32,9 +32,10 @@ type Recovery struct {
 // who are still online without a quorum, or else the last one that had it.
 func RecoveryView(o *core.Observation) string {
 	for i := range o.Instances {
-		r, _ := o.Instances[i].Report.Get()
-		if v := r.Server.View(); v.IsSurvivor() {
-			return v.ViewID
+		if r, known := o.Instances[i].Report.Get(); known {
+			if v := r.Server.View(); v.IsSurvivor() {
+				return v.ViewID
+			}
 		}
 	}
 	if g := o.Cluster.Status.Group; g != nil {
@@ -113,8 +114,7 @@ func asItIs(o core.Observation, g *core.GroupStatus) Recovery {
 			continue
 		}
 		out.Members = append(out.Members, name)
-		r, _ := o.Instances[i].Report.Get()
-		if r.Server.View().Role == core.MemberPrimary {
+		if o.Instances[i].Report.Is(func(r core.Report) bool { return r.Server.View().Role == core.MemberPrimary }) {
 			out.Lead = name
 		}
 	}
