@@ -40,7 +40,6 @@ var rules = map[string]string{
 	"question-acts":   "a function that asks changes no plan: take out what it does, or name it after that",
 	"doc-form":        docFormAdvice,
 	"test-doc-form":   docFormAdvice,
-	"fact-dropped":    "x, _ := f.Get() takes unknown for the zero value: look at the second result",
 }
 
 const docFormAdvice = "a doc comment begins with the name and a verb: x reports whether, returns or does something"
@@ -66,7 +65,6 @@ func findAll(root string) (found []finding, err error) {
 		f.declarations(file)
 		f.docForms(file)
 		if !strings.HasSuffix(name, "_test.go") && isProduct(name) {
-			ast.Inspect(file, f.drops)
 			if strings.HasPrefix(name, "internal/core/") {
 				f.questions(file)
 			}
@@ -147,20 +145,6 @@ func (f *finder) declarations(file *ast.File) {
 		}
 		return true
 	})
-}
-
-// drops finds x, _ := f.Get(), which is how an unknown core.Fact becomes a known zero value.
-func (f *finder) drops(n ast.Node) bool {
-	a, ok := n.(*ast.AssignStmt)
-	if !ok || len(a.Lhs) != 2 || len(a.Rhs) != 1 || nameOf(a.Lhs[1]) != "_" {
-		return true
-	}
-	if call, ok := a.Rhs[0].(*ast.CallExpr); ok && len(call.Args) == 0 {
-		if s, ok := call.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Get" {
-			f.add("fact-dropped", f.line(a.Pos()), "drops whether the fact is known")
-		}
-	}
-	return true
 }
 
 // isShell reports whether a file belongs to a package that carries out what core decides.

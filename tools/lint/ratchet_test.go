@@ -28,7 +28,6 @@ func TestFindsWhatBreaksARatchetedRule(t *testing.T) {
 	longFunc := "func f() {\n" + strings.Repeat("\t_ = 1\n", screen) + "}"
 	fields := func(n int) string { return "type s struct {\n" + strings.Repeat("x, y int\n", n/2) + "}" }
 	asks := func(head, does string) string { return "func (d *d) " + head + " { " + does + "; return }" }
-	get := func(s string) string { return "func f() { " + s + ".Get() }" }
 	for name, c := range map[string]struct{ path, text, finds string }{
 		"a file of 450 lines":        {cmd, strings.Repeat("\n", maxFileLines-2), ""},
 		"a file of 451 lines":        {cmd, strings.Repeat("\n", maxFileLines-1), "file-lines cmd/x"},
@@ -48,10 +47,6 @@ func TestFindsWhatBreaksARatchetedRule(t *testing.T) {
 		"an epoch that is handed on": {shell, "var x = f(s.Epoch + 1)", ""},
 		"an epoch in a shell's test": {"internal/operator/x_test.go", "var x = s.Epoch == 1", ""},
 		"an epoch in core":           {core, "var x = s.Epoch == 1", ""},
-		"a fact that is taken":       {core, get("r, _ := in.Report"), "fact-dropped internal/core"},
-		"a fact that is looked at":   {core, get("r, ok := in.Report"), ""},
-		"what is no fact":            {core, "func f() { r, _ := c.Get(name) }", ""},
-		"a fact that a test takes":   {"internal/core/x_test.go", get("r, _ := in.Report"), ""},
 		"a question that says":       {core, asks("isOver() bool", "d.Doing(x)"), "question-acts internal/core"},
 		"a question that sets":       {core, asks("MayGo() (a, b bool)", "d.Again = b"), "question-acts internal/core"},
 		"a question that asks":       {core, asks("isOver() bool", "x := d.Status.X"), ""},
