@@ -99,6 +99,19 @@ func (t Topology) StartsOffline() bool { return topologies[t].offline }
 // HasView reports whether a server says how it sees its group: it answers, and was made for one.
 func (s *Server) HasView() bool { return s != nil && s.Group != nil }
 
+// TellsView returns how an instance sees its group, and whether it tells that. A manager that says that
+// mysqld does not run, or was started and answers nobody yet, has said that it is in none: mysqld
+// joins only when the manager tells it to. One whose mysqld runs and does not answer tells nothing.
+func (r *Report) TellsView() (*GroupView, bool) {
+	switch {
+	case r.Server.HasView():
+		return r.Server.Group, true
+	case r.Server == nil && r.State != Hung && r.State != Running:
+		return &GroupView{State: MemberOffline}, true
+	}
+	return nil, false
+}
+
 // View is how a server sees its group: as one that is in none, where it says nothing of it.
 func (s *Server) View() GroupView {
 	if !s.HasView() {

@@ -512,6 +512,42 @@ func TestRecoverTellsThatAnEmptyMemberMayHaveHeldMore(t *testing.T) {
 	s.mustSay("demo-3 HAS NO DATA ANY MORE: acknowledged writes that it had received and demo-2 has not are lost.")
 }
 
+// outlived is a group that went on without demo-3, and of which nobody is left. What became of demo-3
+// is what says tells.
+func outlived(says Live) *Facts {
+	f := nobody()
+	g := f.Cluster.Status.GroupReplication
+	g.ObservedViewMax, g.ViewID = 2, "17:7"
+	g.LeftOut = []v1alpha1.LeftOutMember{{Instance: "demo-3", Held: groupName + ":1-1000"}}
+	f.Live["demo-3"] = says
+	return f
+}
+
+func TestRecoverWarnsOfThoseLeftOutWhoMayBeInAGroupForAllThatIsKnown(t *testing.T) {
+	hangs := *nobody().live("demo-3")
+	hangs.State, hangs.Server = core.Hung, nil
+	for name, c := range map[string]struct {
+		says Live
+		want string
+	}{
+		"it says that it is in none": {Live{Report: nobody().live("demo-3")}, "Danger of a split brain: none is seen"},
+		"nobody can ask it": {Live{Problem: "no answer within 3s"},
+			"DANGER OF A SPLIT BRAIN: demo-3 do not say that they are in no group"},
+		"its mysqld hangs": {Live{Report: &hangs},
+			"DANGER OF A SPLIT BRAIN: demo-3 do not say that they are in no group"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := outlived(c.says)
+			s := newScene(t, f.Cluster, nil).pods()
+			s.managers(f)
+			s.answers("no\n")
+			mustFail(t, s.recoverer().recover(t.Context(), time.Second), "nothing was done")
+			s.mustSay("Left out: demo-3.")
+			s.mustSay(c.want)
+		})
+	}
+}
+
 func TestRecoverTellsWhyTheOperatorRefused(t *testing.T) {
 	f := nobody()
 	f.gone("demo-3")

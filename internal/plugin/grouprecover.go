@@ -242,14 +242,19 @@ func lostWith(o *core.Observation, plan whatif.Recovery) []string {
 		"received it: those that only they have received are lost.", names))
 }
 
-// splitBy tells whether those who are left out may be a group of their own.
+// twoGroups is what comes of a recovery beside a group that takes writes.
+const twoGroups = "Then there are two groups after this, and the writes of one of them are lost. Make sure first that " +
+	"their mysqld are dead: Nodes switched off, or Pods gone by the kubelet's word."
+
+// splitBy tells whether those who are left out may be a group of their own. A lead that is in no group
+// any more cannot tell of how many they would be the majority.
 func splitBy(o *core.Observation, plan whatif.Recovery) []string {
 	view := serverOf(o.Instance(plan.Lead)).View()
 	var alive []string
 	for _, name := range plan.LeftOut {
-		rep, known := o.Instance(name).Report.Get()
-		listed := slices.ContainsFunc(view.Members, func(m core.ViewMember) bool { return instanceIn(m.Host) == name })
-		if listed && (!known || viewOf(&rep).State != core.MemberOffline) {
+		isListed := len(view.Members) == 0 ||
+			slices.ContainsFunc(view.Members, func(m core.ViewMember) bool { return instanceIn(m.Host) == name })
+		if isListed && !o.Instance(name).Report.Is(saysInNoGroup) {
 			alive = append(alive, name)
 		}
 	}
@@ -257,15 +262,24 @@ func splitBy(o *core.Observation, plan whatif.Recovery) []string {
 	switch {
 	case len(alive) == 0:
 		return []string{"Danger of a split brain: none is seen, for all who are left out say that they are in no group."}
+	case len(view.Members) == 0:
+		return []string{fmt.Sprintf("DANGER OF A SPLIT BRAIN: %s do not say that they are in no group. If they live, "+
+			"they may be a group of their own, and TAKE WRITES NOW.", names), twoGroups}
 	case 2*len(alive) > len(view.Members):
 		return []string{
 			fmt.Sprintf("DANGER OF A SPLIT BRAIN: if %s live and only cannot be reached, they are a majority (%d of "+
 				"%d members) and TAKE WRITES NOW, with a primary of their own.", names, len(alive), len(view.Members)),
-			"Then there are two groups after this, and the writes of one of them are lost. Make sure first that their mysqld are dead: Nodes switched off, or Pods gone by the kubelet's word."}
+			twoGroups}
 	default:
 		return []string{fmt.Sprintf("Danger of a split brain: %s are no majority (%d of %d members) and cannot take "+
 			"writes by themselves, if nobody forces their quorum, too.", names, len(alive), len(view.Members))}
 	}
+}
+
+// saysInNoGroup reports whether an instance says that it is in no group.
+func saysInNoGroup(r core.Report) bool {
+	v, tells := r.TellsView()
+	return tells && v.State == core.MemberOffline
 }
 
 // await is over when the group has its quorum again, or the request was taken off.

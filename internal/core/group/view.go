@@ -146,18 +146,10 @@ func primaryHost(v *core.GroupView) string {
 	return ""
 }
 
-// viewOf is an instance's own word about its group. A manager that says that mysqld
-// does not run, or was started and answers nobody yet, has said that it is in none: mysqld
-// joins only when the manager tells it to.
+// viewOf is an instance's own word about its group, and whether there is one: see Report.TellsView.
 func viewOf(in *core.Instance) (*core.GroupView, bool) {
-	r, known := in.Report.Get()
-	switch {
-	case !known:
-		return nil, false
-	case r.Server.HasView():
-		return r.Server.Group, true
-	case r.Server == nil && r.State != core.Hung && r.State != core.Running:
-		return &core.GroupView{State: core.MemberOffline}, true
+	if r, known := in.Report.Get(); known {
+		return r.TellsView()
 	}
 	return nil, false
 }
