@@ -179,12 +179,12 @@ func receivePromises(o *core.Observation, holder string, next int64,
 
 // promisesNotToReceive returns since when the instance has promised not to receive, and whether it
 // has done so for that long. The promise is kept on the volume, so that the last word of a manager
-// that is gone counts, while no other Pod has taken its place.
+// that is gone counts, while it is known that no other Pod has taken its place.
 func promisesNotToReceive(in *core.Instance, next int64, age time.Duration) (time.Time, bool) {
 	words := heard(in)
 	if pod, known := in.Pod.Get(); !in.Report.Known() {
 		last, heardOf := in.Latest.Get()
-		if !heardOf || known && pod.Exists && pod.UID != last.PodUID {
+		if !heardOf || !known || pod.Exists && pod.UID != last.PodUID {
 			return time.Time{}, false
 		}
 		words = []core.Fact[core.Report]{in.Latest}
