@@ -19,9 +19,16 @@ func (d *decision) noProof(answers bool) string {
 		why = "the Pod that answers is not the one that took writes, and nobody has reported the end of that one"
 	}
 	otherMembers(d.Observation, p.Instance, func(in *core.Instance) {
-		if gone := draft.Without(unspokenFor(d.Observation, in), in.Owned().PodUID); len(gone) > 0 {
+		pod, known := in.Pod.Get()
+		gone := draft.Without(unspokenFor(d.Observation, in), pod.UID)
+		switch {
+		case !known || len(gone) == 0:
+		case pod.Exists:
 			why += fmt.Sprintf("; %s was recreated since, and its former Pod %s may live on beside the primary and "+
 				"vouch for it", in.Name, strings.Join(gone, ", "))
+		default:
+			why += fmt.Sprintf("; the Pod of %s was deleted since, and %s may live on beside the primary and vouch "+
+				"for it", in.Name, strings.Join(gone, ", "))
 		}
 	})
 	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s%s. "+
