@@ -64,8 +64,8 @@ func (d *decision) laggards() []string {
 			names = append(names, in.Name+" (its volume is full)")
 		case !isPrimary && !r.Server.SuperReadOnly:
 			names = append(names, in.Name+" (not read-only)")
-		case !in.Pod.Is(isReady):
-			names = append(names, in.Name+" (not ready)")
+		case draft.Unready(in) != "":
+			names = append(names, in.Name+" ("+draft.Unready(in)+")")
 		case !isPrimary && d.mayLack(r):
 			names = append(names, in.Name+" (may lack what it acknowledged)")
 		}

@@ -125,8 +125,8 @@ func (d *decision) earlier(than *core.Instance) string {
 func (d *decision) start(why core.Reason) {
 	target := d.Status.TargetPrimary
 	no := d.refusesTarget(target)
-	if no == nil && !d.isReady(target) {
-		no = &core.Problem{Reason: core.RefusalTargetNotReady, Message: "its Pod is not ready"}
+	if no == nil {
+		no = unready(d.Instance(target))
 	}
 	if no != nil {
 		d.Warn(no.Reason, "switchover to "+target+" refused: "+no.Message)
@@ -150,8 +150,16 @@ func (d *decision) refuseWhileFenced() {
 	d.Again = true
 }
 
-func (d *decision) isReady(name string) bool {
-	return d.Instance(name).Pod.Is(isReady)
+// unready tells why traffic could not be led to the target of a switchover; nil when it could.
+func unready(target *core.Instance) *core.Problem {
+	why := draft.Unready(target)
+	switch {
+	case why == "":
+		return nil
+	case target.Pod.Known():
+		why = "its Pod is " + why
+	}
+	return &core.Problem{Reason: core.RefusalTargetNotReady, Message: why}
 }
 
 func (d *decision) begin(why core.Reason) {

@@ -32,6 +32,17 @@ func Answering(in *core.Instance) (r core.Report, absence string) {
 	return r, ""
 }
 
+// Unready returns why an instance takes no traffic, by Kubernetes' word; "" when its Pod is ready.
+func Unready(in *core.Instance) string {
+	switch {
+	case !in.Pod.Known():
+		return "nothing is known of its Pod"
+	case in.Pod.IsNot(func(pod core.Pod) bool { return pod.Ready }):
+		return "not ready"
+	}
+	return ""
+}
+
 // IsJoining reports whether an instance is on its way to its first data.
 func (d *Draft) IsJoining() bool {
 	return slices.ContainsFunc(d.Instances, func(in core.Instance) bool {

@@ -260,8 +260,8 @@ func (d *decision) laggards() []string {
 		case d.seen.agreed && !d.seen.isOnline(in.Name):
 			names = append(names, fmt.Sprintf("%s (%s in the group)", in.Name, cmp.Or(d.seen.members[in.Name].State,
 				core.MemberOffline)))
-		case !in.Pod.Is(func(pod core.Pod) bool { return pod.Ready }):
-			names = append(names, in.Name+" (not ready)")
+		case draft.Unready(in) != "":
+			names = append(names, in.Name+" ("+draft.Unready(in)+")")
 		}
 	}
 	switch {
