@@ -82,6 +82,27 @@ func TestWhatIsAnnouncedStandsBesideWhatIsDone(t *testing.T) {
 	}
 }
 
+// What would be deleted is named by its UID, and whether a volume is kept depends on what it is.
+func TestNothingIsRemovedBeforeItIsKnownWhatThereIs(t *testing.T) {
+	pod := core.Known(core.Pod{Exists: true, UID: "pod-3"}, noon, noon)
+	volume := core.Known(core.Volume{Exists: true, UID: "volume-3", Bound: true}, noon, noon)
+	for name, c := range map[string]struct {
+		pod    core.Fact[core.Pod]
+		volume core.Fact[core.Volume]
+		want   int
+	}{
+		"both are known":          {pod, volume, 1},
+		"its volume is not known": {pod, core.Fact[core.Volume]{}, 0},
+		"its Pod is not known":    {core.Fact[core.Pod]{}, volume, 0},
+	} {
+		d := newDraft(core.Status{InstanceNames: []string{"c-1", "c-2", "c-3"}})
+		isNew := d.RemoveInstance(&core.Instance{Name: "c-3", Pod: c.pod, Volume: c.volume})
+		if len(d.Effects) != c.want || isNew != (c.want > 0) || len(d.Status.InstanceNames) != 3-c.want {
+			t.Errorf("%s: %v, %v: %s", name, d.Effects, d.Status.InstanceNames, conclude(d, "", ""))
+		}
+	}
+}
+
 func TestTheSoonestMomentIsLookedAtAgainAndNoneOfThePast(t *testing.T) {
 	d := newDraft(core.Status{})
 	d.RecheckAt(noon.Add(time.Minute))

@@ -41,8 +41,12 @@ func (d *Draft) IsSurplus(in *core.Instance) bool {
 
 // RemoveInstance takes an instance away; true when that is new. It is told once: the name
 // is taken out of the status for good. Its volume stays if that is wished, and there may
-// be data on it.
+// be data on it. Nothing is taken away before it is known what there is.
 func (d *Draft) RemoveInstance(victim *core.Instance) bool {
+	if !victim.Pod.Known() || !victim.Volume.Known() {
+		d.Doing(victim.Name + " is removed when it is known which Pod and volume it has")
+		return false
+	}
 	keep := d.Cluster.KeepVolumes && !victim.SaysEmpty() &&
 		victim.Volume.Is(func(vol core.Volume) bool { return vol.Bound && !vol.Deleting })
 	d.Do(core.DeleteInstance{Instance: victim.Name, Owned: victim.Owned(), KeepVolume: keep,
