@@ -27,13 +27,17 @@ func (m *model) withNeighbours(lose []string, how How) ([]string, error) {
 			return nil, fmt.Errorf("cluster %s has no instance %s; it has: %s", m.o.Cluster.Name, name,
 				strings.Join(m.names(), ", "))
 		}
-		if node := in.NodeName(); node != "" {
+		if node, known := nodeOf(in); known && node != "" {
 			nodes = append(nodes, node)
 		}
 	}
 	for i := range m.o.Instances {
 		in := &m.o.Instances[i]
-		named, node := slices.Contains(lose, in.Name), in.NodeName()
+		named := slices.Contains(lose, in.Name)
+		node, known := nodeOf(in)
+		if how == NodeLost && !known {
+			m.assume("no other instance shares the node of %s, which is not known", in.Name)
+		}
 		if named || how == NodeLost && slices.Contains(nodes, node) {
 			all = append(all, in.Name)
 		}
@@ -42,6 +46,16 @@ func (m *model) withNeighbours(lose []string, how How) ([]string, error) {
 		}
 	}
 	return all, nil
+}
+
+// nodeOf is the node that an instance is on, "" for none, and whether that is known: by Kubernetes'
+// word, or by its manager's where nothing is known of its Pod.
+func nodeOf(in *core.Instance) (node string, known bool) {
+	if in.Pod.Known() {
+		return in.NodeName(), true
+	}
+	r, known := in.Report.Get()
+	return r.Node, known
 }
 
 func (m *model) names() []string {

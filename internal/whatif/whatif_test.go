@@ -172,6 +172,33 @@ func TestASingleInstanceIsStartedAgain(t *testing.T) {
 	}
 }
 
+// Whoever may not read Pods is told by the managers, as far as these answer.
+func TestNeighboursAreKnownByTheirManagersWhereNothingIsKnownOfPods(t *testing.T) {
+	o := cluster(5, core.DurabilityQuorum)
+	for i := range o.Instances {
+		in := &o.Instances[i]
+		in.Pod = core.Fact[core.Pod]{}
+		switch r, _ := in.Report.Get(); in.Name {
+		case "db-2":
+			r.Node = "n1"
+			in.Report = core.Known(r, now, now)
+		case "db-3":
+			in.Report = core.Fact[core.Report]{}
+		}
+	}
+	a := play(t, o, NodeLost, "db-1")
+	if strings.Join(a.Lost, " ") != "db-1 db-2" {
+		t.Errorf("%+v", a)
+	}
+	if text := strings.Join(a.Assumed, "\n"); !strings.Contains(text, "shares the node of db-3, which is not known") ||
+		strings.Contains(text, "shares the node of db-4") {
+		t.Error(text)
+	}
+	if a = play(t, o, MysqldDown, "db-1"); strings.Contains(strings.Join(a.Assumed, "\n"), "shares the node") {
+		t.Errorf("%+v", a)
+	}
+}
+
 func TestNeighboursAreLostWithTheirNode(t *testing.T) {
 	o := cluster(3, core.DurabilityQuorum)
 	in := o.Instance("db-2")
