@@ -78,7 +78,7 @@ func retentionOf(r retention.Report, now time.Time) *v1alpha1.BackupRetention {
 		RemovedUnfinished: int32(len(r.Unfinished)), RemovedParts: int64(r.Parts),
 		UnknownObjects: int64(r.Unknown), UnknownNames: r.UnknownNames}
 	if !r.Since.IsZero() {
-		out.KeptSince = &metav1.Time{Time: r.Since}
+		out.KeptSince = since(r.Since)
 	}
 	if r.Held != "" {
 		out.Held = &v1alpha1.RetentionHeld{Reason: string(r.Held), Message: r.Message}

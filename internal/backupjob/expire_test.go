@@ -29,7 +29,8 @@ func keeping(t *testing.T, r *Retention) (Options, store.Store) {
 		at := began.AddDate(0, 0, i)
 		m := &backup.Manifest{Summary: backup.Summary{ID: id, Method: "clone", Cluster: backup.Identity{Format: 1,
 			Cluster: "db", UID: "cluster-uid"},
-			Begin: at, Point: at, End: at, RawSize: 2, StoredSize: 1},
+			Begin: at, Point: at.Add(200 * time.Millisecond), End: at.Add(700 * time.Millisecond), RawSize: 2,
+			StoredSize: 1},
 			Parts: []backup.Part{{Name: "part-00000001-000000.zst", State: clone.StateFileCopy.String(), Raw: 2,
 				Stored: 1, Records: 1}}}
 		text, err := m.Encode()
@@ -90,6 +91,20 @@ func TestWhatHasExpiredGoesAfterTheBackup(t *testing.T) {
 				t.Errorf("%+v, held by %q", r, held)
 			}
 		})
+	}
+}
+
+// TestTheMomentsThatAreToldCanBeRestored looks whether none is before the backup that it is of: a status
+// has whole seconds.
+func TestTheMomentsThatAreToldCanBeRestored(t *testing.T) {
+	o, s := keeping(t, &Retention{Minimum: 2})
+	must(t, backup.Claim(t.Context(), s, backup.Identity{Cluster: "db", Namespace: "ns", UID: "cluster-uid"}))
+	must(t, Run(t.Context(), o))
+	all, err := backup.List(t.Context(), s, "db")
+	must(t, err)
+	got := status(t, o)
+	if since := got.Retention.KeptSince; since.Time.Before(all[1].Point) || got.StoppedAt.Time.Before(all[0].End) {
+		t.Errorf("of %s and %s it tells %s and %s", all[1].Point, all[0].End, since, got.StoppedAt)
 	}
 }
 

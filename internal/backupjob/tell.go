@@ -105,7 +105,7 @@ func (t *teller) completed(ctx context.Context, m *backup.Manifest) error {
 		s.ServerVersion, s.SHA256 = m.Server, sum
 		s.BeginGTID, s.EndGTID = bounded(m.BeginGTID.String()), bounded(m.EndGTID.String())
 		s.Size, s.StoredSize, s.EncryptedTo = m.RawSize, m.StoredSize, m.Recipient
-		s.StartedAt, s.StoppedAt = &metav1.Time{Time: m.Begin}, &metav1.Time{Time: m.End}
+		s.StartedAt, s.StoppedAt = &metav1.Time{Time: m.Begin}, since(m.End)
 		s.Progress = &v1alpha1.BackupProgress{Bytes: m.RawSize, TotalBytes: m.RawSize, Percent: "100%"}
 		if took := m.End.Sub(m.Begin).Seconds(); took > 0 {
 			s.Progress.BytesPerSecond = int64(float64(m.RawSize) / took)
@@ -118,6 +118,16 @@ func (t *teller) failed(ctx context.Context, why error) error {
 		s.Phase, s.Reason, s.Error = v1alpha1.BackupFailed, string(reasonOf(why)), why.Error()
 		s.StoppedAt, s.Progress = &metav1.Time{Time: time.Now()}, nil
 	})
+}
+
+// since returns the first whole second that is not before a time. A status has no fractions: with them
+// cut off, a restore to the moment that is written there would be one to before the backup.
+func since(t time.Time) *metav1.Time {
+	whole := t.Truncate(time.Second)
+	if whole.Before(t) {
+		whole = whole.Add(time.Second)
+	}
+	return &metav1.Time{Time: whole}
 }
 
 // maxSet bounds what a set may take of the Backup object; the manifest has all of it.
