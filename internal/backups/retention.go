@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -120,6 +121,12 @@ func removedText(done *v1alpha1.BackupRetention) string {
 		len(done.RemovedBackups), done.RemovedParts)
 	if done.KeptSince != nil {
 		text += ", which has all since " + done.KeptSince.UTC().Format("2006-01-02T15:04:05Z")
+	}
+	if names := done.UnknownNames; len(names) > 0 {
+		text += "; what is not cnmsql's there stays: " + strings.Join(names, ", ")
+		if more := done.UnknownObjects - int64(len(names)); more > 0 {
+			text += fmt.Sprintf(", and %d more", more)
+		}
 	}
 	return text
 }

@@ -72,7 +72,7 @@ func afterRetention() []client.Object {
 	of := stored("new", "id-3")
 	since := metav1.NewTime(backupDay.Add(-time.Hour))
 	of.Status.Retention = &v1alpha1.BackupRetention{RanAt: metav1.NewTime(backupDay), RemovedBackups: []string{"id-1",
-		"id-2"}, RemovedParts: 7, KeptSince: &since}
+		"id-2"}, RemovedParts: 7, KeptSince: &since, UnknownObjects: 9, UnknownNames: []string{"a.txt", "b/c.txt"}}
 	elsewhere, ofAnother := stored("elsewhere", "id-1"), stored("of-another", "id-1")
 	elsewhere.Status.DestinationPath = "s3://b/cold/db"
 	ofAnother.Spec.Cluster.Name = "other"
@@ -126,7 +126,8 @@ func TestBackupsThatHaveExpiredAreTold(t *testing.T) {
 	if slices.Sort(told); len(told) != 3 || !strings.Contains(told[0], "Expired") ||
 		!strings.Contains(told[1], "Expired") ||
 		!strings.Contains(told[2], "RetentionRan 2 backups and 7 parts") ||
-		!strings.Contains(told[2], "all since 2026-11-23T20:00:00Z") {
+		!strings.Contains(told[2], "all since 2026-11-23T20:00:00Z; what is not cnmsql's there stays: a.txt, b/c.txt, "+
+			"and 7 more") {
 		t.Errorf("told %q", told)
 	}
 	var c v1alpha1.Cluster
