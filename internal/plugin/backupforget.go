@@ -54,10 +54,21 @@ func (p *caller) forgetBackup(ctx context.Context, name string) error {
 	}
 	p.say("The Backup %s is forgotten.", b.Name)
 	if b.Status.BackupID != "" && b.Removed() == nil {
-		p.say("Its data, or what is left of them, stay: %s/base/%s. It can be restored by its id if it is whole.\n"+
-			"To remove it by hand: manifest.json first, then the parts.", b.Status.DestinationPath, b.Status.BackupID)
+		p.say("Its data, or what is left of them, stay: %s/base/%s. It can be restored by its id if it is whole%s\n"+
+			"To remove it by hand: manifest.json first, then the parts.", b.Status.DestinationPath, b.Status.BackupID,
+			restoreByID(b))
 	}
 	return nil
+}
+
+// restoreByID ends a sentence with how a backup is restored whose Backup is gone. Where it lies in another
+// store than the Cluster's, that takes a manifest.
+func restoreByID(b *v1alpha1.Backup) string {
+	if b.Spec.ObjectStore != nil {
+		return "."
+	}
+	return fmt.Sprintf(":\n  kubectl cnmsql restore %s --name NEW --backup-id %s -n %s", b.Spec.Cluster.Name,
+		b.Status.BackupID, b.Namespace)
 }
 
 // forgetArchive takes the finalizer off a Cluster whose archive cannot be removed, and then

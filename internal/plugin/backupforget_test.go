@@ -28,6 +28,7 @@ func TestABackupIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := s.out.String(); !strings.Contains(text, "stay: s3://backups/prod/demo/base/20260301T000000Z-1a2b3c4d") ||
+		!strings.Contains(text, "restore demo --name NEW --backup-id 20260301T000000Z-1a2b3c4d -n shop\n") ||
 		!strings.Contains(text, "manifest.json first") {
 		t.Error(text)
 	}
