@@ -174,12 +174,11 @@ func (b *backedUp) stored(id, pattern string) []string {
 // below are the objects of the archive, by the directory in which the store keeps them.
 func (b *backedUp) below(pattern string) []string {
 	b.t.Helper()
-	pid, err := bed.PID(b.ctx, types.NamespacedName{Namespace: b.store.Namespace}, "s3", "cnmsql")
+	path, err := bed.StorePath(b.ctx, b.store, "/data/"+testbed.Bucket+"/some/path/"+b.key.Name+"/"+pattern)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	found, err := filepath.Glob(fmt.Sprintf("/proc/%d/root/data/%s/some/path/%s/%s", pid, testbed.Bucket,
-		b.key.Name, pattern))
+	found, err := filepath.Glob(path)
 	if err != nil {
 		b.t.Fatal(err)
 	}
