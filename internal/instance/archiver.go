@@ -64,6 +64,8 @@ type archiving interface {
 	// mayPurgeByItself is agent.Facts.MayPurge, and keepsLogs its KeepsLogs where the Cluster archives.
 	mayPurgeByItself() bool
 	keepsLogs() bool
+	// accountsLocked: a statement that changes an account waits, and what asks for a privilege waits for it.
+	accountsLocked() bool
 	// retell has the report made again.
 	retell()
 }

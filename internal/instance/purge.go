@@ -23,7 +23,8 @@ const (
 // whether that succeeds or not, and purges those that are. Where a Cluster archives, mysqld is
 // started with its purge held back, for it purges while it starts; it goes by its own rule once
 // this instance takes no writes. One that archives again later keeps them as where the store does
-// not answer. A manager that ends leaves it as it is: the next one goes on.
+// not answer. A manager that ends leaves it as it is: the next one goes on. While accounts are locked nothing
+// is asked: SET GLOBAL waits for that lock, and whoever logs in because its connection is busy does, too.
 func (a *archiver) keepLogs(ctx context.Context) {
 	tick := time.NewTicker(archiveLook)
 	defer tick.Stop()
@@ -34,6 +35,9 @@ func (a *archiver) keepLogs(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		if a.by.accountsLocked() {
+			continue
 		}
 		proc := a.by.server()
 		switch isWished := !a.by.archives().IsNone() || a.by.keepsLogs(); {

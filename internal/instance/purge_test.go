@@ -1,11 +1,42 @@
 package instance
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/mysql"
+	"cnmsql.co/internal/store/storetest"
 )
+
+func TestMysqldIsNotToldWhatToPurgeWhileAccountsAreLocked(t *testing.T) {
+	data, dir := t.TempDir(), storetest.Dir(t)
+	synctest.Test(t, func(t *testing.T) {
+		m, asked := writing(data, dir), 0
+		nowhere := mysql.Open(data+"/no.sock", m.launcher.version, func() ([]mysql.Account, error) { return nil, nil })
+		m.archiver.asks = func() *mysql.Server { asked++; return nowhere }
+		m.st.access.locked = true
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { m.archiver.keepLogs(ctx); close(ended) }()
+		<-time.After(2 * purgeLook)
+		synctest.Wait()
+		if asked != 0 {
+			t.Errorf("it was asked %d times meanwhile", asked)
+		}
+		m.update(func(s *state) { s.access.locked = false })
+		<-time.After(2 * archiveLook)
+		cancel()
+		<-ended
+		nowhere.Close()
+		if asked == 0 {
+			t.Error("it was not asked after that")
+		}
+	})
+}
 
 // A primary of a group, which takes writes, archives nothing while it is not known what became of a
 // recovery: what it has not archived stays until then.
