@@ -2,12 +2,16 @@ package instance
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 )
 
@@ -53,6 +57,42 @@ func TestAStalledDiskHoldsUpOnlyTheChangeThatNeedsIt(t *testing.T) {
 	}
 	goOn()
 	<-changed
+}
+
+// A volume that stalls while it becomes the Cluster's holds up what takes the view, and nobody else.
+func TestAVolumeThatStallsWhileItIsAdoptedHoldsUpNoProbe(t *testing.T) {
+	m := newManager(Options{Instance: "db-1", Dirs: Dirs{Meta: t.TempDir(), Data: t.TempDir()}, Log: io.Discard}.
+		withDefaults())
+	m.lease = &lease{}
+	must(t, m.tryVolume(t.Context()))
+	spare := filepath.Join(m.opt.Dirs.Meta, "state.json.new")
+	must(t, os.Remove(spare))
+	goOn := stall(t, spare)
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", UID: "uid-1"}}
+	taken := make(chan struct{})
+	go func() { m.setCluster(c); close(taken) }()
+	until(t, "the volume is written to", func() bool {
+		isFree := m.record.changing.TryLock()
+		if isFree {
+			m.record.changing.Unlock()
+		}
+		return !isFree
+	})
+	m.isolator.fencing.beat(m.isolator.began)
+	if why := newProber(m).notAlive(); why != "" {
+		t.Errorf("it is not alive: %s", why)
+	}
+	select {
+	case <-taken:
+		t.Error("the view was taken before the volume was the Cluster's")
+	default:
+	}
+	goOn()
+	<-taken
+	m.setCluster(c) // what stalls a file cannot be brought to disk
+	if uid := m.record.get().ClusterUID; uid != "uid-1" || m.facts().Foreign {
+		t.Errorf("the volume is that of %q", uid)
+	}
 }
 
 func TestAPrimaryWhoseVolumeStallsIsHungAndRenewsNoLease(t *testing.T) {

@@ -11,11 +11,10 @@
 // A concern is a component: a type that keeps what it knows, with a lock of its own
 // where others read it, and names in an interface what it asks of its manager. The
 // manager gathers facts and reports under its mutex, and takes a component's lock
-// then; so a component holds no lock of its own when it asks its manager. So it is with the
-// volume record: a view that makes a volume the Cluster's changes the record under the mutex, and
-// who holds the record's lock does not wait for the mutex. What the
-// manager keeps itself changes in one: the life of mysqld, its status, the volume's
-// data, and the view of the Cluster.
+// then; so a component holds no lock of its own when it asks its manager. Nobody changes the
+// volume record under the mutex, for the volume may stall; to read what it remembers takes a
+// moment. What the manager keeps itself changes in one: the life of mysqld, its status, the
+// volume's data, and the view of the Cluster.
 //
 // An activity notes what came of it before it is over, and facts ask first which one goes on: so
 // who finds that nothing goes on also finds every outcome.

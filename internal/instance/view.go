@@ -143,13 +143,15 @@ func (m *manager) setCluster(c *v1alpha1.Cluster) {
 	m.takeView(c, func(*state) bool { return true })
 }
 
-// takeView takes a new view if it may, which is asked under the lock.
+// takeView takes a new view if it may, which is asked under the lock. Whose the volume is from then on is kept on
+// it before, and not under the lock: a volume that stalls must hold up nobody else.
 func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 	v, err := viewOf(c, m.opt.Instance)
 	if err != nil {
 		m.log.Error("the Cluster's status cannot be understood; the former view is kept", "error", err)
 		return
 	}
+	m.adopt(c, may)
 	m.update(func(s *state) {
 		if !may(s) {
 			return
@@ -159,28 +161,59 @@ func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 			return
 		}
 		s.cluster.take(c, v)
-		s.volume.foreign = s.volume.foreign || s.volume.locked && !m.adopt(c, s.volume.data)
+		s.volume.foreign = s.volume.foreign ||
+			s.volume.locked && m.record.claimIn(c, m.opt.Instance, s.volume.data) == notOurs
 	})
 	poke(m.publisher.wake)
 	poke(m.leases.wake)
 }
 
-// adopt remembers whose data the volume holds, and tells whether it is ours. A
+// claim is whose a volume is in view of a Cluster.
+type claim int
+
+const (
+	ours claim = iota
+	becomesOurs
+	notOurs
+)
+
+// claimIn tells whose the volume of an instance is in view of a Cluster, by what is remembered on it. A
 // volume without data becomes ours, and so does one of the deleted Cluster that this one
-// goes on for; what was promised for another cluster means nothing here, nor which Secrets
-// were followed.
-func (m *manager) adopt(c *v1alpha1.Cluster, data core.DataState) bool {
-	r := m.record.get()
-	mine := r.Instance == m.opt.Instance
-	ours := mine && r.ClusterUID == string(c.UID)
+// goes on for.
+func (r *volumeRecord) claimIn(c *v1alpha1.Cluster, instance string, data core.DataState) claim {
+	mine := r.Instance == instance
 	former := mine && c.Status.AdoptedFrom != "" && r.ClusterUID == c.Status.AdoptedFrom
-	if ours || r.ClusterUID != "" && data != core.DataEmpty && !former {
+	switch {
+	case mine && r.ClusterUID == string(c.UID):
 		return ours
+	case r.ClusterUID == "", data == core.DataEmpty, former:
+		return becomesOurs
 	}
-	if former {
-		m.log.Info("adopts the data of a deleted Cluster", "uid", r.ClusterUID)
+	return notOurs
+}
+
+func (m *recordFile) claimIn(c *v1alpha1.Cluster, instance string, data core.DataState) claim {
+	r := m.get()
+	return r.claimIn(c, instance, data)
+}
+
+// adopt remembers whose data the volume holds, if a view is to be taken that makes it ours: what was promised for
+// another cluster means nothing here, nor which Secrets were followed.
+func (m *manager) adopt(c *v1alpha1.Cluster, may func(*state) bool) {
+	var data core.DataState
+	if !get(m, func(s *state) bool {
+		data = s.volume.data
+		return s.volume.locked && may(s) && m.record.claimIn(c, m.opt.Instance, data) == becomesOurs
+	}) {
+		return
 	}
 	err := m.record.change(func(r *volumeRecord) {
+		if r.claimIn(c, m.opt.Instance, data) != becomesOurs {
+			return // by now
+		}
+		if r.ClusterUID != "" && data != core.DataEmpty {
+			m.log.Info("adopts the data of a deleted Cluster", "uid", r.ClusterUID)
+		}
 		kept := agent.Cached{}
 		if data != core.DataEmpty {
 			kept = r.cached()
@@ -192,5 +225,4 @@ func (m *manager) adopt(c *v1alpha1.Cluster, data core.DataState) bool {
 	if err != nil {
 		m.log.Error("remembering whose data this is", "error", err)
 	}
-	return true
 }
