@@ -11,7 +11,7 @@ func mutantsOfArchive() []mutant {
 	return []mutant{
 		{name: "what is not executed is archived", seed: 3, mutation: mutation{ShipsUnexecuted: true}},
 		{name: "a new branch begins at its start", seed: 3, mutation: mutation{HeldIsStart: true}},
-		{name: "who was replaced ships into its successor's branch", seed: 159, mutation: mutation{ShipsOn: true}},
+		{name: "who was replaced ships into its successor's branch", seed: 51, mutation: mutation{ShipsOn: true}},
 		{name: "what a listing does not tell is not in the store", seed: 51,
 			mutation: mutation{BelievesListings: true}},
 		{name: "binary logs that are not archived are purged", seed: 27, mutation: mutation{PurgeUnarchived: true}},
@@ -38,7 +38,7 @@ func mutantsOfArchive() []mutant {
 
 func mutantsOfRetention() []mutant {
 	return []mutant{
-		{name: "retention goes by its Job's clock alone", seed: 19,
+		{name: "retention goes by its Job's clock alone", seed: 35,
 			mutation: mutation{Holdings: func(h *archive.Holdings) { h.Store = h.Local }}},
 		{name: "retention goes by half the window", seed: 11,
 			mutation: mutation{Holdings: func(h *archive.Holdings) { h.Window /= 2 }}},
@@ -62,7 +62,7 @@ func mutantsOfRetention() []mutant {
 					h.Bases[i].Begin = h.Bases[i].Begin.Union(h.Bases[len(h.Bases)-1].End).Union(h.Bases[0].End)
 				}
 			}}},
-		{name: "retention does not look at what later branches lost", seed: 455,
+		{name: "retention does not look at what later branches lost", seed: 4375,
 			mutation: mutation{Holdings: func(h *archive.Holdings) {
 				var all gtid.Set
 				for _, p := range h.Archive.Parts {

@@ -150,7 +150,7 @@ func mutantsOfOperator() []mutant {
 				in.Report = core.Known(r, o.Now, o.Now)
 			}
 		}}},
-		{name: "election by what is executed only", seed: 190, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+		{name: "election by what is executed only", seed: 53, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 			eachReport(o, func(_ *core.Instance, r *core.Report) {
 				if r.Server != nil && r.Server.Replication != nil {
 					r.Server.Replication.Retrieved = gtid.Set{}
@@ -243,7 +243,7 @@ func mutantsOfOperator() []mutant {
 					in.LastExecuted = core.Fact[gtid.Set]{}
 				}
 			}}},
-		{name: "any Pod answers an awaited one", seed: 335, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+		{name: "any Pod answers an awaited one", seed: 3567, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 			in, p := holderIn(o)
 			if in == nil {
 				return
@@ -265,7 +265,7 @@ func mutantsOfOperator() []mutant {
 
 func mutantsOfAgent() []mutant {
 	return []mutant{
-		{name: "a second bootstrap", seed: 55, mutation: mutation{Facts: func(f *agent.Facts) {
+		{name: "a second bootstrap", seed: 56, mutation: mutation{Facts: func(f *agent.Facts) {
 			if c := f.Cluster; c != nil && c.Promotion != nil && c.Promotion.Instance == f.Me && f.Data == core.DataEmpty {
 				again, p := *c, *c.Promotion
 				p.Proof, p.Epoch, p.PodUID = core.ProofBootstrap, 1, f.PodUID
@@ -290,7 +290,7 @@ func mutantsOfAgent() []mutant {
 			}
 		}}},
 		{name: "the promise does not bind", seed: 3, mutation: mutation{Facts: forgetsPromise}},
-		{name: "acknowledgements are forgotten by a restart in place", seed: 23, mutation: mutation{Decision: func(_ *agent.Facts, d *agent.Decision) {
+		{name: "acknowledgements are forgotten by a restart in place", seed: 264, mutation: mutation{Decision: func(_ *agent.Facts, d *agent.Decision) {
 			for i, a := range d.Actions {
 				if become, ok := a.(agent.BecomePrimary); ok {
 					become.Acks = 0
@@ -314,7 +314,7 @@ func mutantsOfAgent() []mutant {
 				f.Word = &agent.Word{At: f.Now, Epoch: f.Cluster.Epoch, Instance: f.Cluster.Promotion.Instance}
 			}
 		}}},
-		{name: "a diverged replica acknowledges", seed: 3, mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
+		{name: "a diverged replica acknowledges", seed: 56, mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
 			if d.Reason == "Diverged" && (f.Replicating != f.Cluster.Promotion.Instance || f.Server.Replication != nil && !f.Server.Replication.IORunning) {
 				d.Actions = []agent.Action{agent.Follow{Instance: f.Cluster.Promotion.Instance}}
 			} else if d.Reason == "Diverged" {
@@ -330,12 +330,12 @@ func mutantsOfShells() []mutant {
 			mutation: mutation{WriteAnyVersion: true}},
 		{name: "a late order lowers the acknowledgements", seed: 277, mutation: mutation{AcksUnnumbered: true}},
 		{name: "the promise is forgotten by a restart", seed: 443, mutation: mutation{ForgetFenced: true}},
-		{name: "the promise is told before it holds", seed: 493, mutation: mutation{PromiseBeforeItHolds: true}},
+		{name: "the promise is told before it holds", seed: 285, mutation: mutation{PromiseBeforeItHolds: true}},
 		// That writes go on alone is not enough: the manager does not say what it promised
 		// before it holds, and its worker would end writes that nobody permits.
 		{name: "the promise is written and told, and not kept", seed: 1,
 			mutation: mutation{PromiseOnly: true, PromiseBeforeItHolds: true, Facts: forgetsPromise}},
-		{name: "a promise for a volume that another manager uses", seed: 322,
+		{name: "a promise for a volume that another manager uses", seed: 380,
 			mutation: mutation{PromiseWithoutLock: true}},
 		// The worker would stop receiving a moment after the order, by the promise on the volume.
 		{name: "a freeze that is not carried out", seed: 3,
@@ -353,7 +353,7 @@ func mutantsOfShells() []mutant {
 					in.Report, in.Latest = withoutView(in.Report), withoutView(in.Latest)
 				}
 			}}},
-		{name: "numbers that were cut off are given again", seed: 2808, mutation: mutation{NumbersAgain: true}},
+		{name: "numbers that were cut off are given again", seed: 699, mutation: mutation{NumbersAgain: true}},
 		{name: "a clock that stood still is measured by", seed: 1910, mutation: mutation{StandstillBelieved: true}},
 		{name: "clocks run at very different speeds", seed: 320, mutation: mutation{ClocksDrift: true}},
 		{name: "a promise not to receive is forgotten by a restart", seed: 5854,
@@ -372,7 +372,7 @@ func mutantsOfCache() []mutant {
 	return []mutant{
 		{name: "the page cache of another boot is taken for the same", seed: 265, mutation: mutation{AnyBoot: true}},
 		{name: "the page cache of another mount is taken for the same", seed: 297, mutation: mutation{AnyMount: true}},
-		{name: "a volume's word that it could not write is not heard", seed: 377,
+		{name: "a volume's word that it could not write is not heard", seed: 169,
 			mutation: mutation{WriteErrorsIgnored: true}},
 		{name: "that it may lack something is forgotten by a second start", seed: 2457,
 			mutation: mutation{LackForgotten: true}},

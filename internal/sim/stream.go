@@ -269,6 +269,10 @@ func (st *statusStream) hear(snap control.Snapshot, begun time.Duration) bool {
 
 // take tells when a report was read that was asked for at begun.
 func (st *statusStream) take(boot string, m core.Moments, begun time.Duration, now time.Time) (time.Time, bool) {
+	if m.Taken > m.Made {
+		st.op.w.fail("model", "a report of %s was read %s after it was made", st.instance,
+			time.Duration(m.Taken-m.Made))
+	}
 	clock, was := &st.op.w.machines[st.op.machine].clock, st.hearing
 	readAt, isNew := st.hearing.Hear(boot, m, clock.now(begun), now)
 	if st.op.w.mut.StandstillBelieved && isNew && was.IsMeasured() && !st.hearing.IsMeasured() {
@@ -326,10 +330,7 @@ func (st *statusStream) repeat(r core.Report, at time.Duration) {
 	m := st.m
 	taken := at
 	if r.Server != nil {
-		taken = m.serverAt
-		if m.isQuiet() {
-			taken = max(taken, m.pollBase+(at-m.pollBase)/pollInterval*pollInterval)
-		}
+		taken = m.serverHeard(at)
 	}
 	w := &st.words
 	if r.Withheld != nil {
@@ -344,6 +345,19 @@ func (st *statusStream) repeat(r core.Report, at time.Duration) {
 	w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
 	w.report = core.Known(r, readAt, received)
 	w.last = w.report
+}
+
+// serverHeard is when mysqld had been asked last at a moment, since when it has said nothing else.
+func (m *manager) serverHeard(at time.Duration) time.Duration {
+	polled := m.pollBase + (at-m.pollBase)/pollInterval*pollInterval
+	switch {
+	case m.serverAt > at:
+		return polled
+	case m.isQuiet():
+		return max(m.serverAt, polled)
+	default:
+		return m.serverAt
+	}
 }
 
 // beforeSilence counts what was heard of the manager until now.
