@@ -73,6 +73,9 @@ func newWorld(seed uint64, mut *mutation, cover Coverage, story *story) *world {
 	w.cache = rand.New(rand.NewPCG(seed, 23))
 	w.conf = w.chooseScenario()
 	w.conf.network = w.conf.network || hasUnseen(seed)
+	if hasBounds(seed) {
+		w.conf.bound(seed)
+	}
 	if hasCacheDrama(seed) { // only there anything is promised of it
 		w.conf.durability.Mode = core.DurabilityQuorum
 	}
