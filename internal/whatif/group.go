@@ -237,8 +237,11 @@ func (m *groupModel) crash(t *manager) {
 }
 
 // back lets mysqld run again, with the data that server has. It joins the group after a while, if
-// there is one with a majority.
+// there is one with a majority. A nil server has nothing to run with.
 func (m *groupModel) back(t *manager, server *core.Server, after time.Duration) {
+	if server == nil {
+		return
+	}
 	t.report.State, t.report.Message, t.report.Server = core.Running, "", own(core.Report{Server: server}).Server
 	t.report.Server.Group = &core.GroupView{State: core.MemberOffline, Received: server.Holds()}
 	m.at(after, t.name+" joins the group again, if there is one", func() {

@@ -106,6 +106,15 @@ func TestSecondariesThatWereRestartedComeBack(t *testing.T) {
 	}
 }
 
+func TestAMemberThatDoesNotAnswerComesBackWithNothingThatIsKnown(t *testing.T) {
+	o := members(3)
+	says(o, "db-2", func(r *core.Report) { r.State, r.Server = core.Hung, nil })
+	a := play(t, o, PodDeleted, "db-2")
+	if a.Outcome != Continues || a.Promoted != "db-1" || a.onlineNow() != "db-1 db-3" {
+		t.Errorf("%+v %+v", a, a.Group)
+	}
+}
+
 func TestAMajorityThatIsLostStopsTheWritesAndIsForcedWithASecondary(t *testing.T) {
 	a := play(t, members(3), NodeLost, "db-1", "db-2")
 	if a.Outcome != Blocked || a.Diagnosis != core.GroupQuorumLost || a.Refusal != core.RefusalQuorumLost ||
