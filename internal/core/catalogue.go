@@ -234,7 +234,8 @@ var refusals = []row[Reason]{
 		"the primary lacks transactions of its own that replicas hold", "failover.md#primarylosttransactions"},
 	{RefusalPrimaryFenced, "the primary is fenced: writes stop until a human takes the fence off", ""},
 	{RefusalBehind,
-		"the best candidate lacks more transactions than spec.failoverPolicy.maxTransactionsBehind", ""},
+		"the best candidate lacks more transactions than spec.failoverPolicy.maxTransactionsBehind, " +
+			"or nobody knows how many", ""},
 	{RefusalLag, "the best candidate lags more than spec.failoverPolicy.maxReplicationLag", ""},
 	{RefusalTooSoon, "the last failover is less than spec.failoverPolicy.minTimeBetweenFailovers ago", ""},
 	{RefusalReinitPrimary, "the data of the primary is not recreated: switch over first", "plugin.md"},

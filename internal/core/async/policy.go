@@ -19,14 +19,26 @@ func (d *decision) exceedsPolicy(e election) (core.Reason, string) {
 		return core.RefusalLag, fmt.Sprintf("%s lags %.0f s, more than spec.failoverPolicy.maxReplicationLag (%s)",
 			e.winner, e.lag, most)
 	}
-	last, known := d.holder().LastExecuted.Get()
-	if policy.MaxTransactionsBehind == nil || !known {
+	if policy.MaxTransactionsBehind == nil {
 		return "", ""
 	}
-	if lacks := last.Subtract(e.holds).Count(); lacks > *policy.MaxTransactionsBehind {
+	return d.exceedsTransactions(e, *policy.MaxTransactionsBehind)
+}
+
+// exceedsTransactions tells that the winner of an election lacks more transactions of the failed primary
+// than the user accepts, or that nobody knows how many; "" when neither is so. What was acknowledged on
+// replicas the winner holds in any case.
+func (d *decision) exceedsTransactions(e election, most uint64) (core.Reason, string) {
+	primary := d.Status.Promotion.Instance
+	last, known := d.holder().LastExecuted.Get()
+	if !known && !d.Cluster.Durability.Mode.IsOnReplicas() {
+		return core.RefusalBehind, fmt.Sprintf("it is not known how many transactions %[1]s lacks that %[2]s had, for "+
+			"this operator has not heard %[2]s since it started, and spec.failoverPolicy.maxTransactionsBehind is "+
+			"%[3]d: bring %[2]s back, or remove the bound", e.winner, primary, most)
+	}
+	if lacks := last.Subtract(e.holds).Count(); known && lacks > most {
 		return core.RefusalBehind, fmt.Sprintf("%s lacks %d transactions that %s had, more than "+
-			"spec.failoverPolicy.maxTransactionsBehind (%d)",
-			e.winner, lacks, d.Status.Promotion.Instance, *policy.MaxTransactionsBehind)
+			"spec.failoverPolicy.maxTransactionsBehind (%d)", e.winner, lacks, primary, most)
 	}
 	return "", ""
 }
