@@ -39,6 +39,8 @@ type removal struct {
 	task                backupjob.Task
 	// tell writes down how it stands.
 	tell func(ctx context.Context, is metav1.ConditionStatus, reason core.Reason, message string) error
+	// failed is set once it was told why the data could not be removed.
+	failed bool
 	// fails tells of what does not go with the object why it cannot be done now; then there is no tell.
 	fails func(ctx context.Context, why string) error
 }
@@ -91,11 +93,25 @@ func (r *remover) goesOn(ctx context.Context, m *removal, job *batchv1.Job) (aga
 		return 0, err
 	}
 	why, err := jobProblemOf(ctx, r.live, job, r.now())
-	if err != nil || why == nil {
+	switch {
+	case err != nil:
 		return again, err
+	case why != nil:
+		_, err = r.fails(ctx, m, why.message)
+		return lookAgain, err
 	}
-	_, err = r.fails(ctx, m, why.message)
-	return lookAgain, err
+	return again, r.runs(ctx, m, job)
+}
+
+// runs tells that the Job goes on: a store that cannot be reached keeps it for minutes. What was told
+// of one before it that failed says more.
+func (r *remover) runs(ctx context.Context, m *removal, job *batchv1.Job) error {
+	if m.tell == nil || m.failed {
+		return nil
+	}
+	return m.tell(ctx, metav1.ConditionUnknown, core.ReasonBackupRemovalWaits, fmt.Sprintf("the Job %s removes %s; "+
+		"if that takes long, see why: kubectl logs -l %s=%s -n %s; to leave the data there and be rid of the %s: %s",
+		job.Name, m.where, batchv1.JobNameLabel, job.Name, job.Namespace, m.kind, m.forget))
 }
 
 // begin makes the Job, if there is none yet, and what goes with it. What keeps it from being made is
@@ -171,6 +187,7 @@ func (r *remover) fails(ctx context.Context, m *removal, why string) (again time
 	if m.fails != nil {
 		return maxPause, m.fails(ctx, why)
 	}
+	m.failed = true
 	message := fmt.Sprintf("%s is not removed from the store: %s. It is tried again; "+
 		"to leave the data there and be rid of the %s: %s", m.where, why, m.kind, m.forget)
 	return r.pause(m), m.tell(ctx, metav1.ConditionUnknown, core.ReasonBackupRemovalFailed, message)

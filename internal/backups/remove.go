@@ -95,6 +95,7 @@ func (r *Reconciler) removal(ctx context.Context, b *v1alpha1.Backup) (*removal,
 	c.Name, c.Namespace = key.Name, key.Namespace
 	is := resources.RecordOf(b)
 	return &removal{Removal: resources.BackupRemoval(c, b), object: b, kind: "Backup",
+		failed: hasFailed(b.Status.Conditions, v1alpha1.ConditionBackupStored),
 		where:  fmt.Sprintf("%s/base/%s", is.Path, is.ID),
 		forget: fmt.Sprintf("kubectl cnmsql backup forget %s -n %s", b.Name, b.Namespace),
 		task: backupjob.Task{Namespace: b.Namespace, Backup: b.Name, BackupUID: string(b.UID),
@@ -102,6 +103,12 @@ func (r *Reconciler) removal(ctx context.Context, b *v1alpha1.Backup) (*removal,
 		tell: func(ctx context.Context, is metav1.ConditionStatus, reason core.Reason, message string) error {
 			return r.stored(ctx, b, is, reason, message)
 		}}, nil
+}
+
+// hasFailed reports whether the condition of a removal says why it failed.
+func hasFailed(all []metav1.Condition, of string) bool {
+	is := meta.FindStatusCondition(all, of)
+	return is != nil && is.Reason == string(core.ReasonBackupRemovalFailed)
 }
 
 // stored writes the condition Stored, and tells it when it changes.

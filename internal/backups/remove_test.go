@@ -138,6 +138,10 @@ func TestTheDataGoWithTheBackup(t *testing.T) {
 	}
 	if b, again := w.step(); b == nil || again == 0 {
 		t.Error("it is gone before its data are")
+	} else if c := storedSays(b); c.Reason != string(core.ReasonBackupRemovalWaits) ||
+		!strings.Contains(c.Message, "the Job b-remove removes s3://b/p/db/base/20261123T210000Z-12345678") ||
+		!strings.Contains(c.Message, "kubectl cnmsql backup forget b -n ns") {
+		t.Errorf("while its Job goes on: %+v", c)
 	}
 	w.Events()
 	w.removalEnds(batchv1.JobComplete)
@@ -180,6 +184,9 @@ func TestARemovalThatFailsIsToldAndTriedAgain(t *testing.T) {
 		}
 		if b, _ := w.step(); b == nil || w.job("b-remove") == nil {
 			t.Fatalf("after %s it is not started again", age)
+		}
+		if b, _ := w.step(); storedSays(b).Reason != string(core.ReasonBackupRemovalFailed) {
+			t.Errorf("while it is tried again, it does not say any more why it failed: %+v", storedSays(b))
 		}
 	}
 	if told := w.Events(); len(told) != 1 {

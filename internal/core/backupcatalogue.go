@@ -68,7 +68,8 @@ var backups = []row[Reason]{
 	{ReasonBackupRemoved, "event, and reason of the condition Stored: the data went with the Backup",
 		"retention.md#delete-one-backup"},
 	{ReasonBackupRemovalWaits,
-		"the Backup, or the Cluster, is deleted, and its data are not removed yet: who may write has to end first",
+		"the Backup, or the Cluster, is deleted, and its data are not removed yet: who may write has to end " +
+			"first, or the Job goes on that removes them",
 		"retention.md#delete-one-backup"},
 	{ReasonBackupRemovalFailed,
 		"event: the Backup, or the Cluster, is deleted, and its data could not be removed; it is tried again",
