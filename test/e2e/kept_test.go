@@ -110,8 +110,9 @@ func (b *backedUp) credentialsReplaced() {
 	l.ackedAfter(time.Now().Add(time.Second), 10*time.Second)
 
 	b.grants(second)
+	changed := time.Now()
 	b.archives(metav1.ConditionTrue, 4*time.Minute)
-	b.t.Logf("archived again %s after the Secret was changed", time.Since(b.since).Round(time.Second))
+	b.t.Logf("archived again %s after the Secret was changed", time.Since(changed).Round(time.Second))
 	to := b.replica()
 	b.switchTo(to)
 	b.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,7 +123,7 @@ func (b *backedUp) earliestIsRestored(wanted string, since time.Time) {
 }
 
 // growsOld makes all backups, and all that is archived, that much older: by what they tell of themselves,
-// by the times of the store, and by their Backups. Nothing is written meanwhile.
+// by the times of the store, and by what Kubernetes tells of them. Nothing is written meanwhile.
 func (b *backedUp) growsOld(by time.Duration) {
 	b.t.Helper()
 	for pattern, rewritten := range map[string]func([]byte, time.Duration) ([]byte, error){
@@ -153,6 +154,9 @@ func (b *backedUp) growsOld(by time.Duration) {
 		}
 	}
 	b.backupsGrowOld(by)
+	since := b.cluster().Status.ContinuousArchiving.CompleteSince.Add(-by).UTC().Format(time.RFC3339)
+	b.kubectl("-n", b.key.Namespace, "patch", "cluster", b.key.Name, "--subresource=status", "--type=merge", "-p",
+		fmt.Sprintf(`{"status":{"continuousArchiving":{"completeSince":%q}}}`, since))
 }
 
 func (b *backedUp) backupsGrowOld(by time.Duration) {

@@ -122,14 +122,13 @@ func (b *backedUp) forgottenWithoutItsStore() {
 	b.storeListensOn(7071)
 	b.t.Cleanup(func() { b.storeListensOn(7070) })
 	b.kubectl("-n", b.key.Namespace, "delete", "backup", "unwanted", "--wait=false")
-	waits := b.awaits("unwanted", 5*time.Minute, func(s *v1alpha1.BackupStatus) bool {
+	waits := b.awaits("unwanted", time.Minute, func(s *v1alpha1.BackupStatus) bool {
 		is := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionBackupStored)
-		return is != nil && is.Reason == string(core.ReasonBackupRemovalFailed)
+		return is != nil && strings.Contains(is.Message, "unwanted-remove")
 	})
 	is := meta.FindStatusCondition(waits.Conditions, v1alpha1.ConditionBackupStored)
-	b.says(string(is.Status)+" "+is.Reason+": "+is.Message, "Unknown", "StoreUnreachable", "It is tried again",
+	b.says(string(is.Status)+" "+is.Reason+": "+is.Message, "Unknown RemovalWaits", "kubectl logs",
 		"kubectl cnmsql backup forget unwanted -n "+b.key.Namespace)
-	b.eventSays(string(core.ReasonBackupRemovalFailed))
 	b.plugin([]string{"backup", "list", b.key.Name}, "being deleted")
 	b.plugin([]string{"backup", "forget", "unwanted"}, "is forgotten", s.DestinationPath+"/base/"+s.BackupID,
 		"kubectl cnmsql restore "+b.key.Name+" --name NEW --backup-id "+s.BackupID)
