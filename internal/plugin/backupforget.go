@@ -38,7 +38,8 @@ func backupForgetCommand(k *kube) *cobra.Command {
 	return cmd
 }
 
-// forgetBackup takes the finalizer off a Backup whose data cannot be removed.
+// forgetBackup takes the finalizer off a Backup whose data cannot be removed, and then deletes the Job
+// that may still try.
 func (p *caller) forgetBackup(ctx context.Context, name string) error {
 	b, err := p.get(ctx, name)
 	if err != nil {
@@ -50,6 +51,9 @@ func (p *caller) forgetBackup(ctx context.Context, name string) error {
 			b.Name, v1alpha1.GroupVersion.Group, b.Name, b.Namespace)
 	}
 	if err := p.letGo(ctx, b, "Backup", v1alpha1.FinalizerStoredBackup); err != nil {
+		return err
+	}
+	if err := p.endRemoval(ctx, "Backup", b.Name, resources.BackupRemoval(&v1alpha1.Cluster{}, b)); err != nil {
 		return err
 	}
 	p.say("The Backup %s is forgotten.", b.Name)
@@ -85,17 +89,28 @@ func (p *caller) forgetArchive(ctx context.Context, name string) error {
 	if err := p.letGo(ctx, c, "Cluster", v1alpha1.FinalizerStoredArchive); err != nil {
 		return err
 	}
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace,
-		Name: resources.ArchiveRemovalJobName(c.Name)}}
-	err = p.client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("the Cluster %s is let go, but the Job %s may still remove its archive: %w; delete it",
-			c.Name, job.Name, explain(err))
+	if err := p.endRemoval(ctx, "Cluster", c.Name, resources.ArchiveRemoval(c)); err != nil {
+		return err
 	}
 	p.say("The Cluster %s is let go.", c.Name)
 	if c.Spec.Backup.ArchiveGoes() {
 		p.say("Its archive, or what is left of it, stays: %s.",
 			resources.StorePath(c.Spec.Backup.ObjectStore, c.Name))
+	}
+	return nil
+}
+
+// endRemoval deletes the Job of a removal, which does not belong to what was let go, and would remove the
+// data once the store can be reached.
+func (p *caller) endRemoval(ctx context.Context, kind, name string, r resources.Removal) error {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: p.key.Namespace, Name: r.Name}}
+	err := p.client.Get(ctx, client.ObjectKeyFromObject(job), job)
+	if err == nil && r.IsOf(job) {
+		err = p.client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("the %s %s is let go, but the Job %s may still remove its data: %w; delete it", kind, name,
+			job.Name, explain(err))
 	}
 	return nil
 }

@@ -23,7 +23,9 @@ func leaving(finalizers ...string) *v1alpha1.Backup {
 }
 
 func TestABackupIsForgotten(t *testing.T) {
-	s := newBackupScene(t, []client.Object{leaving(v1alpha1.FinalizerStoredBackup)})
+	b := leaving(v1alpha1.FinalizerStoredBackup)
+	b.UID = "its-uid"
+	s := newBackupScene(t, []client.Object{b, removalOf("leaving-remove", v1alpha1.AnnotationBackupUID, "its-uid")})
 	if err := s.forgetBackup(context.Background(), "leaving"); err != nil {
 		t.Fatal(err)
 	}
@@ -32,11 +34,32 @@ func TestABackupIsForgotten(t *testing.T) {
 		!strings.Contains(text, "manifest.json first") {
 		t.Error(text)
 	}
-	err := s.client.Get(context.Background(), types.NamespacedName{Namespace: "shop",
-		Name: "leaving"}, &v1alpha1.Backup{})
-	if !apierrors.IsNotFound(err) {
-		t.Errorf("it is still there: %v", err)
+	for name, obj := range map[string]client.Object{"leaving": &v1alpha1.Backup{}, "leaving-remove": &batchv1.Job{}} {
+		err := s.client.Get(context.Background(), types.NamespacedName{Namespace: "shop", Name: name}, obj)
+		if !apierrors.IsNotFound(err) {
+			t.Errorf("%s is still there: %v", name, err)
+		}
 	}
+}
+
+// TestAJobOfSomebodyElseStays looks whether a Job that has the name of a removal, and is none, is left alone.
+func TestAJobOfSomebodyElseStays(t *testing.T) {
+	b := leaving(v1alpha1.FinalizerStoredBackup)
+	b.UID = "its-uid"
+	job := removalOf("leaving-remove", v1alpha1.AnnotationBackupUID, "another")
+	s := newBackupScene(t, []client.Object{b, job})
+	if err := s.forgetBackup(context.Background(), "leaving"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.client.Get(context.Background(), client.ObjectKeyFromObject(job), job); err != nil {
+		t.Error(err)
+	}
+}
+
+// removalOf is the Job that removes what an object has in the store.
+func removalOf(name, annotation, uid string) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name,
+		Annotations: map[string]string{annotation: uid}}}
 }
 
 // leavingCluster is one that is being deleted, and whose archive goes with it.
@@ -49,8 +72,9 @@ func leavingCluster() *v1alpha1.Cluster {
 }
 
 func TestAClusterIsLetGoAndItsArchiveStays(t *testing.T) {
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "demo-remove-all"}}
-	s := newBackupScene(t, []client.Object{leavingCluster(), job})
+	c := leavingCluster()
+	job := removalOf("demo-remove-all", v1alpha1.AnnotationClusterUID, string(c.UID))
+	s := newBackupScene(t, []client.Object{c, job})
 	if err := s.forgetArchive(context.Background(), "demo"); err != nil {
 		t.Fatal(err)
 	}
