@@ -32,7 +32,7 @@ func (b *backedUp) keyReplaced() {
 		b.t.Errorf("the backup before is encrypted to %s, and the one after to %s", before.EncryptedTo,
 			after.EncryptedTo)
 	}
-	b.plugin([]string{"backup", "list", b.key.Name}, "encrypted to "+before.EncryptedTo+": to-the-old",
+	b.plugin([]string{"backup", "list", b.key.Name}, "encrypted to "+before.EncryptedTo+": ",
 		"encrypted to "+after.EncryptedTo+": to-the-next")
 	executed := b.archivesAll()
 	wanted := b.checksums(b.open("rw"))

@@ -108,9 +108,9 @@ func (b *backedUp) earliestIsRestored(wanted string, since time.Time) {
 	if err := json.Unmarshal([]byte(out), &list); err != nil || list.Window.From == nil {
 		b.t.Fatalf("there is no window: %v", err)
 	}
-	for name, at := range map[string]time.Time{"window": *list.Window.From, "since": since} {
-		in := b.named("to-" + name)
-		b.plugin([]string{"restore", b.key.Name, "--name", in.key.Name, "--to", at.UTC().Format(time.RFC3339Nano),
+	for at, name := range map[time.Time]string{list.Window.From.UTC(): "to-window", since.UTC(): "to-since"} {
+		in := b.named(name)
+		b.plugin([]string{"restore", b.key.Name, "--name", in.key.Name, "--to", at.Format(time.RFC3339Nano),
 			"--apply"}, in.key.Name)
 		in.healthy(4 * time.Minute)
 		what := b.ask(in.open("rw"), "SELECT GROUP_CONCAT(what ORDER BY id) FROM app.history")
