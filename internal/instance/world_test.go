@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -217,7 +218,9 @@ func (w *world) await(n *node, what string, ok func(core.Report) bool) core.Repo
 		case <-changed:
 		case <-time.After(20 * time.Millisecond):
 		case <-deadline:
-			w.t.Fatalf("%s: waited in vain until it is %s; it says %+v", n.opt.Instance, what, s.Report)
+			said, err := json.Marshal(s.Report)
+			must(w.t, err)
+			w.t.Fatalf("%s: waited in vain until it is %s; it says %s", n.opt.Instance, what, said)
 		}
 	}
 }
