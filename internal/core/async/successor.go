@@ -44,7 +44,8 @@ func countsSince(begun time.Time, proof proven) time.Time {
 // isRefused reports whether nobody takes over from a primary that fails: it is too soon, or an
 // election among the others has come to its end, and who would win exceeds a bound of the user's or
 // cannot be asked since the proof. It goes by what the failover goes by, for a plan that promotes
-// another must not make a new Pod of the primary.
+// another must not make a new Pod of the primary. Who lags applies what it has received, and may be
+// within the bound in a moment, while the proof by the end of the Pod is gone once there is another.
 func (d *decision) isRefused(holder *core.Instance) bool {
 	next, op, begun := d.nextEpoch(), d.Status.Operation, d.Observation.Carried.Proven
 	proof, isProven := prove(d.Observation, next)
@@ -65,7 +66,12 @@ func (d *decision) isRefused(holder *core.Instance) bool {
 			in.Report.NotBefore().Before(b.since)
 		isOpen = isOpen || isAsked || ok && receives(r) && r.NoReceivingBelow < next
 	})
-	return !isOpen && d.electWithin(b).refusal != ""
+	e, until := d.electWithin(b), begun.At.Add(electionPatience)
+	if e.refusal == core.RefusalLag && d.Now.Before(until) {
+		d.RecheckAt(until)
+		return false
+	}
+	return !isOpen && e.refusal != ""
 }
 
 // electingSince is since when this very operator has had a proof for the next
