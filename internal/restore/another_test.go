@@ -61,8 +61,14 @@ func failedOver() *facts.Archive {
 // backUp stores a backup of nothing that is whole.
 func backUp(t *testing.T, s store.Store, id string, epoch int64, holds gtid.Set, end time.Time) {
 	t.Helper()
+	backUpLong(t, s, id, epoch, holds, holds, end)
+}
+
+// backUpLong stores one during which transactions were committed.
+func backUpLong(t *testing.T, s store.Store, id string, epoch int64, begin, holds gtid.Set, end time.Time) {
+	t.Helper()
 	m := &backup.Manifest{Summary: backup.Summary{ID: id, Cluster: backup.Identity{Cluster: "db"}, Method: "clone",
-		Epoch: epoch, Server: "8.4.6", Point: end, End: end, BeginGTID: holds, EndGTID: holds, StoredSize: 1},
+		Epoch: epoch, Server: "8.4.6", Point: end, End: end, BeginGTID: begin, EndGTID: holds, StoredSize: 1},
 		Parts: []backup.Part{{Name: "part-00000000-000000.zst", State: "FileCopy", Stored: 1}}}
 	text, err := m.Encode()
 	if err != nil {
@@ -145,5 +151,26 @@ func TestABackupBehindAGapIsFoundWhateverItsClockSaid(t *testing.T) {
 	_, err = FindIn(t.Context(), s, seal.Key{}, archived, task, "8.4.6")
 	if no, is := errors.AsType[*facts.Refusal](err); !is || no.Reason != facts.PartMissing {
 		t.Errorf("without it: %v", err)
+	}
+}
+
+// TestABackupThatBeganBehindAGapIsFoundBesideOneThatEndedLater: the one that took longer began before what is
+// missing in the archive, and has to be replayed from there.
+func TestABackupThatBeganBehindAGapIsFoundBesideOneThatEndedLater(t *testing.T) {
+	s, err := store.Open(storetest.Dir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archived := failedOver()
+	archived.Branches, archived.Parts = archived.Branches[:1], slices.Delete(archived.Parts[:6], 2, 3)
+	backUpLong(t, s, "long", 1, numbers("1", ""), numbers("1-5", ""), at(5))
+	backUp(t, s, "short", 1, numbers("1-4", ""), at(4))
+	found, err := FindIn(t.Context(), s, seal.Key{}, archived, recovery.Task{Cluster: "db"}, "8.4.6")
+	if err != nil || found.Base.ID != "short" {
+		t.Errorf("%+v, %v", found, err)
+	}
+	_, err = FindIn(t.Context(), s, seal.Key{}, archived, recovery.Task{Cluster: "db", BackupID: "long"}, "8.4.6")
+	if err == nil || !strings.Contains(err.Error(), "Backup short leads to the target") {
+		t.Errorf("with the long one named: %v", err)
 	}
 }

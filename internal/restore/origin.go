@@ -211,7 +211,7 @@ func (o *Origin) choose(ctx context.Context, cluster string, candidates []string
 		}
 		p := passedOver{id: id, err: err}
 		no, refused := errors.AsType[*facts.Refusal](err)
-		goesOn := refused && o.tried.GoesOn(no, o.Base.EndGTID) || o.mayOlder(err)
+		goesOn := refused && o.tried.GoesOn(no, o.Base.BeginGTID) || o.mayOlder(err) // it has to be replayed from there
 		switch {
 		case refused && no.Reason == facts.TargetBeforeBackup:
 			p.err = nil // nothing is wrong with it

@@ -22,13 +22,14 @@ func (r *Refusal) MayOlder() bool {
 // that looks older.
 type Tried struct {
 	refused bool
-	short   gtid.Set // what those hold that the way to the target fails for
+	short   gtid.Set // from where the way to the target fails
 }
 
-// GoesOn notes that a backup that holds end is refused, and reports whether any other may do.
-func (t *Tried) GoesOn(r *Refusal, end gtid.Set) bool {
+// GoesOn notes that a backup that has to be replayed from a set on is refused, and reports whether any other
+// may do. A backup that took long has to be replayed from what it held when it began.
+func (t *Tried) GoesOn(r *Refusal, from gtid.Set) bool {
 	if r.MayAnother() && !r.MayOlder() {
-		t.refused, t.short = true, t.short.Union(end)
+		t.refused, t.short = true, t.short.Union(from)
 	}
 	return r.MayAnother()
 }
