@@ -22,7 +22,7 @@ func (d *decision) join() {
 	var begun, waiting []string
 	givers := d.givers()
 	for _, in := range d.Recipients() {
-		if d.Suit(in, givers) {
+		if d.stopsReceiving(in.Name) || d.Suit(in, givers) {
 			continue
 		}
 		donor := d.donor(busy, in.Name)
@@ -35,6 +35,15 @@ func (d *decision) join() {
 		begun = append(begun, in.Name+" from "+donor+draft.LastClone(in))
 	}
 	d.TellClones(begun, waiting)
+}
+
+// stopsReceiving reports whether this plan orders an instance to receive nothing: it would refuse a copy, or begin
+// one that is thrown away.
+func (d *decision) stopsReceiving(name string) bool {
+	return slices.ContainsFunc(d.Effects, func(e core.Effect) bool {
+		stops, is := e.(core.ReceivePromise)
+		return is && stops.Instance == name
+	})
 }
 
 // givers are the primary, which is the first, and the replicas that have its data, whether or not
