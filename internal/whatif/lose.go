@@ -27,6 +27,9 @@ func (m *model) withNeighbours(lose []string, how How) ([]string, error) {
 			return nil, fmt.Errorf("cluster %s has no instance %s; it has: %s", m.o.Cluster.Name, name,
 				strings.Join(m.names(), ", "))
 		}
+		if how == PodDeleted && !in.Pod.Known() {
+			return nil, fmt.Errorf("nothing is known of the Pod of %s, and so not what follows when it is deleted", name)
+		}
 		if node, known := nodeOf(in); known && node != "" {
 			nodes = append(nodes, node)
 		}

@@ -199,6 +199,16 @@ func TestNeighboursAreKnownByTheirManagersWhereNothingIsKnownOfPods(t *testing.T
 	}
 }
 
+func TestThatAPodIsDeletedIsNotPlayedWhereNothingIsKnownOfIt(t *testing.T) {
+	for _, o := range []*core.Observation{cluster(3, core.DurabilityQuorum), members(3)} {
+		o.Instance("db-1").Pod = core.Fact[core.Pod]{}
+		a, err := Play(*o, []string{"db-1"}, PodDeleted)
+		if err == nil || !strings.Contains(err.Error(), "nothing is known of the Pod of db-1") {
+			t.Errorf("%s: %+v, %v", o.Cluster.Topology, a, err)
+		}
+	}
+}
+
 func TestNeighboursAreLostWithTheirNode(t *testing.T) {
 	o := cluster(3, core.DurabilityQuorum)
 	in := o.Instance("db-2")
