@@ -44,8 +44,9 @@ func countsSince(begun time.Time, proof proven) time.Time {
 // isRefused reports whether nobody takes over from a primary that fails: it is too soon, or an
 // election among the others has come to its end, and who would win exceeds a bound of the user's or
 // cannot be asked since the proof. It goes by what the failover goes by, for a plan that promotes
-// another must not make a new Pod of the primary. Who lags applies what it has received, and may be
-// within the bound in a moment, while the proof by the end of the Pod is gone once there is another.
+// another must not make a new Pod of the primary. What passes in a moment is waited for, for the proof
+// by the end of the Pod is gone once there is another: who lags applies what it has received, and the
+// time between failovers may be nearly over.
 func (d *decision) isRefused(holder *core.Instance) bool {
 	next, op, begun := d.nextEpoch(), d.Status.Operation, d.Observation.Carried.Proven
 	proof, isProven := prove(d.Observation, next)
@@ -53,7 +54,7 @@ func (d *decision) isRefused(holder *core.Instance) bool {
 	case d.inSwitchover():
 		return false
 	case d.tooSoon() != "":
-		return true
+		return d.Now.Add(electionPatience).Before(d.Status.LastFailover.Add(d.Cluster.Policy.MinTimeBetweenFailover))
 	case !isProven || begun.Epoch != next || serves || op == nil || op.Kind != core.OperationFailover:
 		return false
 	}
