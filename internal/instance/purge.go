@@ -24,7 +24,9 @@ const (
 // started with its purge held back, for it purges while it starts; it goes by its own rule once
 // this instance takes no writes. One that archives again later keeps them as where the store does
 // not answer. A manager that ends leaves it as it is: the next one goes on. While accounts are locked nothing
-// is asked: SET GLOBAL waits for that lock, and whoever logs in because its connection is busy does, too.
+// is asked: SET GLOBAL waits for that lock, and whoever logs in because its connection is busy does, too. But
+// that they are locked is taken to last while any commit waits for acknowledgements, as one always does on a busy
+// primary: so what would fill the volume meanwhile is asked for.
 func (a *archiver) keepLogs(ctx context.Context) {
 	tick := time.NewTicker(archiveLook)
 	defer tick.Stop()
@@ -36,7 +38,7 @@ func (a *archiver) keepLogs(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if a.by.accountsLocked() {
+		if a.by.accountsLocked() && a.hasRoom() {
 			continue
 		}
 		proc := a.by.server()
@@ -54,6 +56,12 @@ func (a *archiver) keepLogs(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// hasRoom reports whether the volume has room for binary logs that nobody purges.
+func (a *archiver) hasRoom() bool {
+	free, size, err := a.opt.Room()
+	return err == nil && facts.HoldsBack(free, size)
 }
 
 // archivedTo is the first binary log that is not archived as a whole; "" while nobody knows,

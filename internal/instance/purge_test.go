@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,9 @@ func TestMysqldIsNotToldWhatToPurgeWhileAccountsAreLocked(t *testing.T) {
 		m, asked := writing(data, dir), 0
 		nowhere := mysql.Open(data+"/no.sock", m.launcher.version, func() ([]mysql.Account, error) { return nil, nil })
 		m.archiver.asks = func() *mysql.Server { asked++; return nowhere }
+		var free atomic.Uint64
+		free.Store(50 << 30)
+		m.archiver.opt.Room = func() (uint64, uint64, error) { return free.Load(), 100 << 30, nil }
 		m.st.access.locked = true
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -27,12 +31,20 @@ func TestMysqldIsNotToldWhatToPurgeWhileAccountsAreLocked(t *testing.T) {
 		if asked != 0 {
 			t.Errorf("it was asked %d times meanwhile", asked)
 		}
-		m.update(func(s *state) { s.access.locked = false })
+		free.Store(1 << 30)
 		<-time.After(2 * archiveLook)
+		synctest.Wait()
+		if asked == 0 {
+			t.Error("it was not asked although the volume is nearly full")
+		}
+		full := asked
+		free.Store(50 << 30)
+		m.update(func(s *state) { s.access.locked = false })
+		<-time.After(2 * purgeLook)
 		cancel()
 		<-ended
 		nowhere.Close()
-		if asked == 0 {
+		if asked == full {
 			t.Error("it was not asked after that")
 		}
 	})
