@@ -29,6 +29,12 @@ func (s Stored) since() time.Time {
 	return slices.MaxFunc([]time.Time{s.Point, s.Ended, s.Written}, time.Time.Compare)
 }
 
+// leadsAsFar reports whether it leads wherever another one does that is on the same line: it holds as much,
+// and is replayed from no earlier on.
+func (s Stored) leadsAsFar(other Stored) bool {
+	return s.End.Contains(other.End) && s.Begin.Contains(other.Begin)
+}
+
 // Unfinished is what has no manifest: a backup that is being taken, or was given up.
 type Unfinished struct {
 	ID string
@@ -233,7 +239,7 @@ func (e *expiring) bases(out *Expiry, anchor int) (kept []Stored) {
 			why = KeepsUnknown
 		case onLine && usable <= max(e.Minimum, 1):
 			why = KeepsMinimum
-		case onLine && !e.Bases[anchor].End.Contains(b.End):
+		case onLine && !e.Bases[anchor].leadsAsFar(b):
 			why = KeepsMore
 		case e.isExpired(b):
 			out.Bases = append(out.Bases, b.ID)

@@ -34,7 +34,7 @@ func (s *Store) Restore(bases []archive.Stored, target archive.Target) (out rest
 		if out.reason == "" {
 			out.reason = got.Refusal.Reason
 		}
-		if !tried.GoesOn(got.Refusal, b.End) {
+		if !tried.GoesOn(got.Refusal, b.Begin) {
 			break
 		}
 	}
