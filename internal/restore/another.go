@@ -67,9 +67,9 @@ func (o *Origin) others(ctx context.Context, t recovery.Task) (ids []string) {
 	if err != nil {
 		return nil
 	}
-	for _, id := range all {
-		if id != t.BackupID && len(ids) < othersTried {
-			ids = append(ids, id)
+	for _, e := range all {
+		if e.ID != t.BackupID && len(ids) < othersTried {
+			ids = append(ids, e.ID)
 		}
 	}
 	return ids

@@ -174,3 +174,46 @@ func TestABackupThatBeganBehindAGapIsFoundBesideOneThatEndedLater(t *testing.T) 
 		t.Errorf("with the long one named: %v", err)
 	}
 }
+
+// TestTheLatestIsOfTheBackupThatHoldsMost whatever the clocks of their Jobs said, where nothing was archived
+// that would tell: without an archive, and behind a gap.
+func TestTheLatestIsOfTheBackupThatHoldsMost(t *testing.T) {
+	behindAGap := &facts.Archive{Branches: failedOver().Branches[:1], Parts: failedOver().Parts[:3]}
+	for name, c := range map[string]struct {
+		archived  *facts.Archive
+		immediate bool
+	}{
+		"without an archive":             {archived: &facts.Archive{}},
+		"nothing was archived behind it": {archived: behindAGap},
+		"a backup alone":                 {archived: &facts.Archive{}, immediate: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := store.Open(storetest.Dir(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			find := func() (*Origin, error) {
+				return FindIn(t.Context(), s, seal.Key{}, c.archived,
+					recovery.Task{Cluster: "db", Target: recovery.Target{Immediate: c.immediate}}, "8.4.6")
+			}
+			backUp(t, s, "first", 3, numbers("1-3", ""), at(9)) // its clock was ahead
+			backUp(t, s, "second", 3, numbers("1-5", ""), at(8))
+			backUp(t, s, "lost", 1, numbers("1-6", ""), at(7))
+			if found, err := find(); err != nil || found.Base.ID != "second" || found.Begun().PassedOver != nil {
+				t.Fatalf("%+v, %v", found, err)
+			}
+			part := strings.Replace(backup.ManifestKey("db", "second"), "manifest.json", "part-00000000-000000.zst", 1)
+			if err := s.Delete(t.Context(), part); err != nil {
+				t.Fatal(err)
+			}
+			found, err := find()
+			if c.immediate && err == nil && found.Base.ID == "first" &&
+				found.Begun().PassedText() == "second: PartMissing" {
+				return
+			}
+			if c.immediate || !errors.Is(err, backup.PartMissing) || !strings.Contains(err.Error(), "holds less") {
+				t.Errorf("when a part of it is missing: %v", err)
+			}
+		})
+	}
+}

@@ -167,9 +167,9 @@ func (o *Origin) mayOlder(err error) bool {
 
 // candidates are the backups that may be the base, the newest first, and among them those
 // whose manifest is damaged: nobody is given an older one without a word.
-func (o *Origin) candidates(ctx context.Context, cluster, id string) (ids []string, err error) {
+func (o *Origin) candidates(ctx context.Context, cluster, id string) (candidates []backup.Entry, err error) {
 	if id != "" {
-		return []string{id}, nil
+		return []backup.Entry{{Summary: backup.Summary{ID: id}}}, nil
 	}
 	all, err := backup.List(ctx, o.Place.Store, cluster)
 	if err != nil {
@@ -188,10 +188,10 @@ func (o *Origin) candidates(ctx context.Context, cluster, id string) (ids []stri
 		case e.Err != nil && !o.mayOlder(e.Err):
 			return nil, e.Err // that the store does not answer is no reason for an older one
 		default:
-			ids = append(ids, e.ID)
+			candidates = append(candidates, e)
 		}
 	}
-	return ids, nil
+	return candidates, nil
 }
 
 // errHoldsNoMore is of a backup that leads no further than one that was refused.
@@ -199,12 +199,16 @@ var errHoldsNoMore = errors.New("it holds no more than a backup from which the t
 
 // choose takes the first of the backups, which are the newest first, from which the target
 // can be reached, and leaves a note of those that are passed over.
-func (o *Origin) choose(ctx context.Context, cluster string, candidates []string, server string) error {
+func (o *Origin) choose(ctx context.Context, cluster string, candidates []backup.Entry, server string) error {
 	last := fmt.Errorf("the archive %s has no backup: %w", cluster, backup.BackupUnknown)
-	for _, id := range candidates {
+	for i, e := range candidates {
+		id := e.ID
+		if e.Err == nil && o.tried.Skips(e.EndGTID) {
+			continue // without reading it once more
+		}
 		plan, err := o.tryBase(ctx, cluster, id, server)
 		if err == nil {
-			return o.holdsAll(plan)
+			return o.holdsAll(o.most(ctx, cluster, plan, candidates[i+1:], server))
 		}
 		if errors.Is(err, errHoldsNoMore) {
 			continue
@@ -224,6 +228,33 @@ func (o *Origin) choose(ctx context.Context, cluster string, candidates []string
 		o.passed = append(o.passed, p)
 	}
 	return o.firstOr(last)
+}
+
+// most looks, of a restore to the latest, whether a backup that looks older by the clock of its Job surely
+// holds more than what the chosen one comes to, and takes that one then. One of an earlier epoch does not:
+// what it has beyond the later one was lost.
+func (o *Origin) most(ctx context.Context, cluster string, plan facts.Plan, older []backup.Entry,
+	server string) facts.Plan {
+	if kind := o.target.Kind; kind != facts.Latest && kind != facts.Immediate {
+		return plan
+	}
+	for _, e := range older {
+		chosen := o.Base
+		less := plan.Set.Union(chosen.EndGTID)
+		if e.Err != nil || e.Epoch < chosen.Epoch || less.Contains(e.BeginGTID) || !e.BeginGTID.Contains(less) {
+			continue
+		}
+		more, err := o.tryBase(ctx, cluster, e.ID, server)
+		if err == nil {
+			plan = more
+			continue
+		}
+		o.Base = chosen
+		if _, refused := errors.AsType[*facts.Refusal](err); !refused && !errors.Is(err, errHoldsNoMore) {
+			o.passed = append(o.passed, passedOver{e.ID, err, e.BeginGTID})
+		}
+	}
+	return plan
 }
 
 // firstOr is the error of the newest backup with which anything is wrong, or that one.
