@@ -217,3 +217,27 @@ func TestTheLatestIsOfTheBackupThatHoldsMost(t *testing.T) {
 		})
 	}
 }
+
+// TestATimeBehindAGapIsReachedWhateverTheClocksSaid. Nothing was written since the backup behind a gap, so that
+// the archive is complete with that backup alone; the clock of the Job of the one before was ahead.
+func TestATimeBehindAGapIsReachedWhateverTheClocksSaid(t *testing.T) {
+	s, err := store.Open(storetest.Dir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archived := &facts.Archive{Branches: failedOver().Branches[:1], Parts: failedOver().Parts[:3],
+		Mark: &facts.Mark{Epoch: 1, ServerUUID: "11111111-1111-1111-1111-111111111111", Until: at(20),
+			Executed: numbers("1-5", "")}}
+	backUp(t, s, "before", 1, numbers("1-3", ""), at(9))
+	backUp(t, s, "behind", 1, numbers("1-5", ""), at(8))
+	task := recovery.Task{Cluster: "db", Target: recovery.Target{Time: at(15)}}
+	if found, err := FindIn(t.Context(), s, seal.Key{}, archived, task, "8.4.6"); err != nil ||
+		found.Base.ID != "behind" {
+		t.Fatalf("%v", err)
+	}
+	task.Target.Time = at(21)
+	_, err = FindIn(t.Context(), s, seal.Key{}, archived, task, "8.4.6")
+	if no, is := errors.AsType[*facts.Refusal](err); !is || no.Reason != facts.TargetAfterArchive {
+		t.Errorf("a later time: %v", err)
+	}
+}

@@ -6,7 +6,7 @@ import "cnmsql.co/internal/gtid"
 // of what lies between it and the target.
 func (r *Refusal) MayAnother() bool {
 	switch r.Reason {
-	case TargetNotArchived, TargetAfterArchive, TargetLost:
+	case TargetNotArchived, TargetLost:
 		return false
 	}
 	return true
