@@ -223,6 +223,7 @@ func (e *expiring) isExpired(b Stored) bool {
 // between the two may be missing in the archive.
 func (e *expiring) bases(out *Expiry, anchor int) (kept []Stored) {
 	usable := 0
+	var least gtid.Set // what all hold that stay so far
 	for i, b := range e.Bases {
 		onLine := e.onLine(b)
 		if onLine {
@@ -250,8 +251,14 @@ func (e *expiring) bases(out *Expiry, anchor int) (kept []Stored) {
 			continue
 		}
 		kept = append(kept, b)
-		if out.Since.IsZero() || b.Point.Before(out.Since) {
+		// What holds more than one that looks newer is by a clock that was behind, or the other by one that was
+		// ahead: nobody knows whether a restore comes to its moment.
+		if inOrder := len(kept) == 1 || least.Contains(b.End); inOrder && (out.Since.IsZero() ||
+			b.Point.Before(out.Since)) {
 			out.Since = b.Point
+		}
+		if least = least.Intersect(b.End); len(kept) == 1 {
+			least = b.End
 		}
 	}
 	slices.Reverse(out.Bases)
