@@ -113,6 +113,22 @@ func TestAPodThatComesAfterTheManifestSaysSo(t *testing.T) {
 	}
 }
 
+// TestWhenABackupBeganIsByTheClockOfTheOperator, who holds it against when a gap in the archive was found, and not by
+// that of the Job's machine, which may be wrong.
+func TestWhenABackupBeganIsByTheClockOfTheOperator(t *testing.T) {
+	o := world(t, v1alpha1.BackupRunning, "backup-uid")
+	m := aWhole(t, o)
+	var b v1alpha1.Backup
+	must(t, o.Kubernetes.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "b"}, &b))
+	began := metav1.NewTime(m.Begin.Add(time.Hour))
+	b.Status.StartedAt = &began
+	must(t, o.Kubernetes.Status().Update(t.Context(), &b))
+	must(t, Run(t.Context(), o))
+	if s := status(t, o); s.Phase != v1alpha1.BackupCompleted || !s.StartedAt.Equal(&began) {
+		t.Errorf("%s: the operator began it at %s, and now it says %s", s.Phase, began, s.StartedAt)
+	}
+}
+
 func TestABackupThatMayBeWholeHasNotFailed(t *testing.T) {
 	o := world(t, v1alpha1.BackupRunning, "backup-uid")
 	aWhole(t, o)

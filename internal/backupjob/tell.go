@@ -105,7 +105,9 @@ func (t *teller) completed(ctx context.Context, m *backup.Manifest) error {
 		s.ServerVersion, s.SHA256 = m.Server, sum
 		s.BeginGTID, s.EndGTID = bounded(m.BeginGTID.String()), bounded(m.EndGTID.String())
 		s.Size, s.StoredSize, s.EncryptedTo = m.RawSize, m.StoredSize, m.Recipient
-		s.StartedAt, s.StoppedAt = &metav1.Time{Time: m.Begin}, since(m.End)
+		if s.StoppedAt = since(m.End); s.StartedAt == nil { // the operator's clock counts, see backup.Taken.Closes
+			s.StartedAt = &metav1.Time{Time: m.Begin}
+		}
 		s.Progress = &v1alpha1.BackupProgress{Bytes: m.RawSize, TotalBytes: m.RawSize, Percent: "100%"}
 		if took := m.End.Sub(m.Begin).Seconds(); took > 0 {
 			s.Progress.BytesPerSecond = int64(float64(m.RawSize) / took)
