@@ -295,6 +295,9 @@ func (a *archiver) watchArchive(ctx context.Context, s *archive.Shipper, place s
 		case <-tick.C:
 		}
 		now := archiveOf(s.Status(), before, target, time.Now())
+		if now.Failure == "" {
+			before = nil // it is over, however old what waits becomes
+		}
 		now.Place = place
 		a.say(now)
 	}
@@ -315,7 +318,8 @@ func shortSet(set gtid.Set) string {
 }
 
 // archiveOf is a shipper's state as it is reported. before is what was reported when it began: a failure that ended
-// the shipper before this one is not over because this one has not met it yet.
+// the shipper before this one is not over because this one has not met it yet: as long as it looks what the archive
+// lacks, or a part is due.
 func archiveOf(s archive.Status, before *core.Archive, target time.Duration, now time.Time) *core.Archive {
 	rpo := s.RPO(now)
 	out := &core.Archive{File: s.Last.File, GTIDs: shortSet(s.Last.GTIDs), At: s.LastAt, CompleteUntil: s.CompleteUntil,
@@ -326,7 +330,8 @@ func archiveOf(s archive.Status, before *core.Archive, target time.Duration, now
 	switch {
 	case s.Failure != nil && lasts(s.FailedAt):
 		return failing(out, s.Failure, s.FailedAt)
-	case before != nil && before.Failure != "" && lasts(before.FailedAt):
+	case before != nil && before.Failure != "" && lasts(before.FailedAt) &&
+		(!s.Sought.IsZero() || rpo >= target/2 || now.Sub(before.FailedAt) < failureLasts):
 		out.Failure, out.Message, out.FailedAt = before.Failure, before.Message, before.FailedAt
 	}
 	return out

@@ -65,7 +65,8 @@ func TestAFailureThatEndedOneShipperIsToldWhileTheNextHasNotMetIt(t *testing.T) 
 		want   string
 	}{
 		"it does not know yet what the archive lacks": {archive.Status{Sought: ago(50 * time.Second)}, "PartConflict"},
-		"something waits":       {archive.Status{Oldest: ago(time.Second)}, "PartConflict"},
+		"a part is due":         {archive.Status{Oldest: ago(6 * time.Second)}, "PartConflict"},
+		"none is due":           {archive.Status{Oldest: ago(time.Second)}, ""},
 		"it has stored a part":  {archive.Status{Oldest: ago(time.Second), LastAt: ago(2 * time.Second)}, ""},
 		"nothing waits":         {archive.Status{}, ""},
 		"it has one of its own": {archive.Status{Oldest: ago(1), Failure: store.Full, FailedAt: now}, "StoreFull"},
