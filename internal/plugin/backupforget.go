@@ -60,15 +60,17 @@ func (p *caller) forgetBackup(ctx context.Context, name string) error {
 	if b.Status.BackupID != "" && b.Removed() == nil {
 		p.say("Its data, or what is left of them, stay: %s/base/%s. It can be restored by its id if it is whole%s\n"+
 			"To remove it by hand: manifest.json first, then the parts.", b.Status.DestinationPath, b.Status.BackupID,
-			restoreByID(b))
+			p.restoreByID(ctx, b))
 	}
 	return nil
 }
 
-// restoreByID ends a sentence with how a backup is restored whose Backup is gone. Where it lies in another
-// store than the Cluster's, that takes a manifest.
-func restoreByID(b *v1alpha1.Backup) string {
-	if b.Spec.ObjectStore != nil {
+// restoreByID ends a sentence with how a backup is restored whose Backup is gone. Where it does not lie in the
+// store that the Cluster names now, that takes a manifest.
+func (p *caller) restoreByID(ctx context.Context, b *v1alpha1.Backup) string {
+	c := &v1alpha1.Cluster{}
+	err := p.client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.Cluster.Name}, c)
+	if err != nil || !liesWithArchive(c, b) {
 		return "."
 	}
 	return fmt.Sprintf(":\n  kubectl cnmsql restore %s --name NEW --backup-id %s -n %s", b.Spec.Cluster.Name,

@@ -25,7 +25,8 @@ func leaving(finalizers ...string) *v1alpha1.Backup {
 func TestABackupIsForgotten(t *testing.T) {
 	b := leaving(v1alpha1.FinalizerStoredBackup)
 	b.UID = "its-uid"
-	s := newBackupScene(t, []client.Object{b, removalOf("leaving-remove", v1alpha1.AnnotationBackupUID, "its-uid")})
+	s := newBackupScene(t, []client.Object{stored(), b,
+		removalOf("leaving-remove", v1alpha1.AnnotationBackupUID, "its-uid")})
 	if err := s.forgetBackup(context.Background(), "leaving"); err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +61,22 @@ func TestAJobOfSomebodyElseStays(t *testing.T) {
 func removalOf(name, annotation, uid string) *batchv1.Job {
 	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name,
 		Annotations: map[string]string{annotation: uid}}}
+}
+
+// TestNoCommandIsToldThatLooksInAnotherStore holds where the Cluster's is another one by now, or there is none.
+func TestNoCommandIsToldThatLooksInAnotherStore(t *testing.T) {
+	moved := stored()
+	moved.Spec.Backup.ObjectStore.Bucket = "others"
+	for name, objects := range map[string][]client.Object{"moved": {moved}, "gone": nil} {
+		s := newBackupScene(t, append(objects, leaving(v1alpha1.FinalizerStoredBackup)))
+		if err := s.forgetBackup(context.Background(), "leaving"); err != nil {
+			t.Fatal(err)
+		}
+		if text := s.out.String(); strings.Contains(text, "--backup-id") ||
+			!strings.Contains(text, "stay: s3://backups/") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
 }
 
 // leavingCluster is one that is being deleted, and whose archive goes with it.
