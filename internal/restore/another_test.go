@@ -154,8 +154,8 @@ func TestABackupBehindAGapIsFoundWhateverItsClockSaid(t *testing.T) {
 	}
 }
 
-// TestABackupThatBeganBehindAGapIsFoundBesideOneThatEndedLater: the one that took longer began before what is
-// missing in the archive, and has to be replayed from there.
+// TestABackupThatBeganBehindAGapIsFoundBesideOneThatEndedLater holds where the one that took longer began before
+// what is missing in the archive, and has to be replayed from there.
 func TestABackupThatBeganBehindAGapIsFoundBesideOneThatEndedLater(t *testing.T) {
 	s, err := store.Open(storetest.Dir(t))
 	if err != nil {

@@ -28,7 +28,8 @@ func (m *model) withNeighbours(lose []string, how How) ([]string, error) {
 				strings.Join(m.names(), ", "))
 		}
 		if how == PodDeleted && !in.Pod.Known() {
-			return nil, fmt.Errorf("nothing is known of the Pod of %s, and so not what follows when it is deleted", name)
+			return nil, fmt.Errorf("nothing is known of the Pod of %s, and so not what follows when it is deleted",
+				name)
 		}
 		if node, known := nodeOf(in); known && node != "" {
 			nodes = append(nodes, node)

@@ -67,12 +67,9 @@ func (d *decision) isRefused(holder *core.Instance) bool {
 			in.Report.NotBefore().Before(b.since)
 		isOpen = isOpen || isAsked || ok && receives(r) && r.NoReceivingBelow < next
 	})
-	e, until := d.electWithin(b), begun.At.Add(electionPatience)
-	if e.refusal == core.RefusalLag && d.Now.Before(until) {
-		d.RecheckAt(until)
-		return false
-	}
-	return !isOpen && e.refusal != ""
+	e := d.electWithin(b)
+	catchesUp := e.refusal == core.RefusalLag && d.Now.Before(begun.At.Add(electionPatience))
+	return !isOpen && !catchesUp && e.refusal != ""
 }
 
 // electingSince is since when this very operator has had a proof for the next
@@ -152,6 +149,9 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 		}
 		d.Doing(said)
 	default:
+		if end := d.Status.Operation.Deadline; e.refusal == core.RefusalLag && d.Now.Before(end) {
+			d.RecheckAt(end) // then it counts as refused
+		}
 		d.Block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s%s%s", holder.Name,
 			d.diagnosis.name, d.diagnosis.says, e.why, besides(holder), d.wayOut(e.refusal)))
 	}
