@@ -194,9 +194,6 @@ func (o *Origin) candidates(ctx context.Context, cluster, id string) (candidates
 	return candidates, nil
 }
 
-// errHoldsNoMore is of a backup that leads no further than one that was refused.
-var errHoldsNoMore = errors.New("it holds no more than a backup from which the target cannot be reached")
-
 // choose takes the first of the backups, which are the newest first, from which the target
 // can be reached, and leaves a note of those that are passed over.
 func (o *Origin) choose(ctx context.Context, cluster string, candidates []backup.Entry, server string) error {
@@ -209,9 +206,6 @@ func (o *Origin) choose(ctx context.Context, cluster string, candidates []backup
 		plan, err := o.tryBase(ctx, cluster, id, server)
 		if err == nil {
 			return o.holdsAll(o.most(ctx, cluster, plan, candidates[i+1:], server))
-		}
-		if errors.Is(err, errHoldsNoMore) {
-			continue
 		}
 		p := passedOver{id: id, err: err}
 		no, refused := errors.AsType[*facts.Refusal](err)
@@ -250,7 +244,7 @@ func (o *Origin) most(ctx context.Context, cluster string, plan facts.Plan, olde
 			continue
 		}
 		o.Base = chosen
-		if _, refused := errors.AsType[*facts.Refusal](err); !refused && !errors.Is(err, errHoldsNoMore) {
+		if _, refused := errors.AsType[*facts.Refusal](err); !refused {
 			o.passed = append(o.passed, passedOver{e.ID, err, e.BeginGTID})
 		}
 	}
@@ -273,9 +267,6 @@ func (o *Origin) tryBase(ctx context.Context, cluster, id, server string) (plan 
 	if o.Base, err = backup.Read(ctx, o.Place.Store, cluster, id); err != nil {
 		o.Base = nil
 		return plan, err
-	}
-	if o.tried.Skips(o.Base.EndGTID) {
-		return plan, errHoldsNoMore
 	}
 	if _, err = o.Plan(ctx, o.Base.EndGTID); err != nil {
 		return plan, err
