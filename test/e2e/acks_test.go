@@ -215,6 +215,7 @@ func (w *world) waitingWhenFenced() {
 	w.becomes(20*time.Second, func(c *v1alpha1.Cluster) bool {
 		return len(c.Status.FencedInstances) == 1 && strings.Contains(c.Status.PhaseReason, "fenced")
 	})
+	w.becomes(30*time.Second, isFenced(primary))
 	goOn()
 	w.kubectl("-n", w.key.Namespace, "annotate", "pod", primary, "cnmsql.cnmsql.co/fencing-")
 	w.healthy(2 * time.Minute)

@@ -94,11 +94,7 @@ func (w *world) fencedReplica() {
 		return slices.Contains(c.Status.FencedInstances, replica)
 	})
 	w.waitRouted("r", replica, false)
-	w.becomes(30*time.Second, func(c *v1alpha1.Cluster) bool {
-		return slices.ContainsFunc(c.Status.InstancesReported, func(in v1alpha1.InstanceStatus) bool {
-			return in.Name == replica && in.State == "Fenced"
-		})
-	})
+	w.becomes(30*time.Second, isFenced(replica))
 	if _, err := bed.MysqldPID(w.ctx, w.key, replica); err == nil {
 		w.t.Error("mysqld of the fenced instance runs")
 	}
@@ -106,6 +102,15 @@ func (w *world) fencedReplica() {
 	w.plugin([]string{"fence", "off", w.key.Name, replica}, replica)
 	w.healthy(time.Minute)
 	w.waitRouted("r", replica, true)
+}
+
+// isFenced reports whether an instance has said that its mysqld is stopped because it is fenced.
+func isFenced(instance string) func(*v1alpha1.Cluster) bool {
+	return func(c *v1alpha1.Cluster) bool {
+		return slices.ContainsFunc(c.Status.InstancesReported, func(in v1alpha1.InstanceStatus) bool {
+			return in.Name == instance && in.State == "Fenced"
+		})
+	}
 }
 
 // waitRouted waits until a Service leads to an instance, or does not.
@@ -128,11 +133,7 @@ func (w *world) fencedPrimary() {
 	w.plugin([]string{"fence", "on", w.key.Name, primary, "--yes"}, primary)
 	w.becomes(20*time.Second, func(c *v1alpha1.Cluster) bool { return c.Status.Diagnosis == "PrimaryFenced" })
 	w.plugin([]string{"status", w.key.Name}, "is fenced: nobody takes writes", "fence off")
-	w.becomes(30*time.Second, func(c *v1alpha1.Cluster) bool {
-		return slices.ContainsFunc(c.Status.InstancesReported, func(in v1alpha1.InstanceStatus) bool {
-			return in.Name == primary && in.State == "Fenced"
-		})
-	})
+	w.becomes(30*time.Second, isFenced(primary))
 	w.plugin([]string{"fence", "off", w.key.Name, primary})
 	w.healthy(time.Minute)
 	if now := w.primary(); now != primary {
