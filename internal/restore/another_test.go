@@ -241,3 +241,26 @@ func TestATimeBehindAGapIsReachedWhateverTheClocksSaid(t *testing.T) {
 		t.Errorf("a later time: %v", err)
 	}
 }
+
+// TestABackupWhoseClockWasAheadLeadsToWhatWasWrittenBehindIt, where the part behind it was committed by the target,
+// as the clock of the primary says. So nothing in the backup is of later.
+func TestABackupWhoseClockWasAheadLeadsToWhatWasWrittenBehindIt(t *testing.T) {
+	s, err := store.Open(storetest.Dir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archived := failedOver()
+	archived.Branches, archived.Parts = archived.Branches[:1], slices.Delete(archived.Parts[:6], 3, 4)
+	backUp(t, s, "before", 1, numbers("1-3", ""), at(3))
+	backUp(t, s, "behind", 1, numbers("1-5", ""), at(30)) // in fact at(5)
+	task := recovery.Task{Cluster: "db", Target: recovery.Target{Time: at(6)}}
+	found, err := FindIn(t.Context(), s, seal.Key{}, archived, task, "8.4.6")
+	if err != nil || found.Base.ID != "behind" {
+		t.Errorf("%v", err)
+	}
+	task.Target.Time, task.BackupID = at(5), "behind"
+	_, err = FindIn(t.Context(), s, seal.Key{}, archived, task, "8.4.6")
+	if no, is := errors.AsType[*facts.Refusal](err); !is || no.Reason != facts.TargetBeforeBackup {
+		t.Errorf("to before what is behind it: %v", err)
+	}
+}

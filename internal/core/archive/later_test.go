@@ -130,3 +130,52 @@ func TestWhatOnlyProvesATimeIsNeededForNothing(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestTheLogProvesThatABackupIsOlderThanItsJobSaid where the clock of the Job was ahead, and nothing else does.
+func TestTheLogProvesThatABackupIsOlderThanItsJobSaid(t *testing.T) {
+	gap := func(behind ...Part) Archive { // a1-3 are archived, and a4 and a5 never were
+		return Archive{Branches: []Branch{branch(1, "", ""), branch(3, "a1-8", "a1-8")},
+			Parts: append([]Part{part(1, 1, "", "a1-3", 1, 3)}, behind...)}
+	}
+	six, later := part(1, 3, "a1-5", "a6", 6, 6), part(1, 4, "a1-6", "a7-8", 7, 8)
+	run := RunsOf([]Part{six, later})
+	for name, c := range map[string]struct {
+		archive Archive
+		holds   string
+		target  float64
+		refuse  core.Reason // "": it is restored, and holds want
+		want    string
+	}{
+		"what was written behind it": {gap(six, later), "a1-5", 6, "", "a1-6"},
+		"before that":                {gap(six, later), "a1-5", 5.9, TargetBeforeBackup, ""},
+		"in the part behind it":      {gap(six, later), "a1-6", 7, "", "a1-7"},
+		"in a run":                   {gap(run...), "a1-6", 7.5, "", "a1-7"},
+		"a run begins behind it":     {gap(run...), "a1-5", 6.5, "", "a1-6"},
+		"the clock went back": {gap(part(1, 3, "a1-5", "a6", 7, 7), part(1, 4, "a1-6", "a7", 6, 6)), "a1-5", 6,
+			TargetBeforeBackup, ""},
+		"the same in one part":    {gap(part(1, 3, "a1-5", "a6-7", 6, 9)), "a1-5", 7, TargetBeforeBackup, ""},
+		"a later primary's log":   {gap(part(3, 1, "a1-8", "b1", 6, 6)), "a1-8", 6, TargetBeforeBackup, ""},
+		"another gap behind it":   {gap(part(1, 5, "a1-6", "a7", 7, 7)), "a1-5", 7, PartMissing, ""},
+		"the archive ends before": {gap(six), "a1-5", 6.5, PartMissing, ""},
+	} {
+		read := contents(gap(six, later))
+		read[Key{1, 3}] = append(read[Key{1, 3}], Transaction{set("a7"), at(6.5)})
+		if name == "the same in one part" {
+			read[Key{1, 3}] = []Transaction{{set("a6"), at(9)}, {set("a7"), at(6)}}
+		}
+		base, target := Base{Epoch: 1, End: set(c.holds), Time: at(30)}, Target{Kind: ToTime, Time: at(c.target)}
+		got := Select(c.archive, base, target, read)
+		if got.Expand != nil {
+			if err := c.archive.Expand(*got.Expand, []Part{six, later}); err != nil {
+				t.Fatal(err)
+			}
+			got = Select(c.archive, base, target, read)
+		}
+		switch r := got.Refusal; {
+		case c.refuse == "" && (r != nil || !got.Plan.Set.Equal(set(c.want)) || got.Plan.Reached.After(target.Time)):
+			t.Errorf("%s: %s until %s, refused %v; wanted %s", name, got.Plan.Set, got.Plan.Reached, r, c.want)
+		case c.refuse != "" && (r == nil || r.Reason != c.refuse):
+			t.Errorf("%s: %+v, wanted %s", name, got, c.refuse)
+		}
+	}
+}

@@ -41,8 +41,8 @@ type Selection struct {
 	Refusal *Refusal
 	Read    *Step
 	Expand  *Part
-	// Aside: what is to be read stands behind the end of the replay. Where it cannot be read, it counts as read
-	// without a transaction.
+	// Aside: what is to be read stands behind the end of the replay, or only proves that a backup is of before
+	// that. Where it cannot be read, it counts as read without a transaction.
 	Aside bool
 	// Otherwise is what is refused where what is to be known cannot be read: that only proves the times
 	// that a refusal names, and it names none that is not proven. nil where it is needed.
@@ -84,7 +84,7 @@ func selectOnly(a Archive, base Base, target Target, read map[Key][]Transaction)
 		return Selection{Refusal: refusal}
 	}
 	if s.unread != nil {
-		return Selection{Read: s.unread}
+		return Selection{Read: s.unread, Aside: s.aside}
 	}
 	if target.Kind == Immediate || target.Kind == ToGTIDs && target.GTIDs.Equal(base.End) {
 		return Selection{Plan: s.plan}
@@ -108,7 +108,7 @@ type selector struct {
 	// known.
 	unread *Step
 	expand *Part
-	// aside is set when unread stands behind the end.
+	// aside is set when unread stands behind the end, or only proves that a backup is of before that.
 	aside bool
 }
 
@@ -134,7 +134,14 @@ func (s *selector) check(base Base) *Refusal {
 		return nil
 	case s.target.Kind == ToTime:
 		if s.target.Time.Before(base.Time) {
-			return early
+			before, is := s.isOlder(base)
+			if s.expand != nil || s.unread != nil {
+				return nil
+			}
+			if !is {
+				return early
+			}
+			s.plan.Reached = before
 		}
 		return s.holdsLater(base)
 	case s.target.Kind == ToGTIDs:

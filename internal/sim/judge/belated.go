@@ -13,7 +13,9 @@ import (
 // something that was committed later ends it, 0 if nothing does. What came belated counts until the first
 // of it that was committed later, and from then on as the next primary archived it.
 func (c *check) untilTime(at time.Time) (set gtid.Set, reached time.Time, ends int64) {
-	set, reached = c.base.End, c.base.Time
+	if set = c.base.End; !c.base.Time.After(at) { // otherwise the log alone tells when that was
+		reached = c.base.Time
+	}
 	is := c.survived()
 	left := int64(0)
 	for _, w := range c.of[0].stored() {

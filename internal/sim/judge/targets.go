@@ -104,7 +104,7 @@ func (c *check) time(at time.Time) string {
 	switch {
 	case isEarly && (early || may):
 		return ""
-	case early || must || isEarly:
+	case must || isEarly:
 		return fmt.Sprintf("a restore to %s from a backup of %s, which holds later transactions: %t, is refused so: %v",
 			at, c.base.Time, may, got.Refusal)
 	}
