@@ -192,6 +192,21 @@ func TestTheWindowBeginsWhereTheArchiveLacksNothing(t *testing.T) {
 	}
 }
 
+// TestTheWindowBeginsNoEarlierThanABackupWhoseJobWasBehind goes by the operator's clock where the other one is
+// known to be wrong: a restore to a time that the backup holds more than is refused.
+func TestTheWindowBeginsNoEarlierThanABackupWhoseJobWasBehind(t *testing.T) {
+	behind := completed("behind", 2*time.Hour)
+	behind.Status.StoppedAt = second(3 * time.Hour)
+	if w := listOf(t, archived(), behind).Window; w.From == nil || !w.From.Equal(behind.Status.StartedAt.Time) {
+		t.Errorf("%+v", w)
+	}
+	behind.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBackupCompleted,
+		Status: metav1.ConditionTrue, Reason: v1alpha1.BackupCompleted, LastTransitionTime: *second(time.Hour)}}
+	if w := listOf(t, archived(), behind).Window; w.From == nil || !w.From.Equal(second(time.Hour).Time) {
+		t.Errorf("once the operator said that it is complete: %+v", w)
+	}
+}
+
 func TestTheWindowIsThatOfTheAccount(t *testing.T) {
 	atAzure, there := archived(), completed("there", 2*time.Hour)
 	atAzure.Spec.Backup.ObjectStore, there.Status.ObjectStore = azureStore("ours"), azureStore("ours")

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/resources"
 )
@@ -90,10 +92,27 @@ func oldestInStore(f BackupFacts, since *time.Time) *time.Time {
 			continue
 		}
 		if holds(f.Cluster, b) && b.Status.StoppedAt != nil && liesWithArchive(f.Cluster, b) {
-			return &b.Status.StoppedAt.Time
+			return endOf(b)
 		}
 	}
 	return nil
+}
+
+// endOf is when a Completed Backup ended. StoppedAt is by the clock of its Job: where that says that it ended
+// before it began, it was behind, and the operator's word that it is complete counts, which came later.
+func endOf(b *v1alpha1.Backup) *time.Time {
+	began := b.CreationTimestamp.Time
+	if s := b.Status.StartedAt; s != nil && s.After(began) {
+		began = s.Time
+	}
+	if !b.Status.StoppedAt.Time.Before(began) {
+		return &b.Status.StoppedAt.Time
+	}
+	is := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionBackupCompleted)
+	if is != nil && is.LastTransitionTime.After(began) {
+		began = is.LastTransitionTime.Time
+	}
+	return &began
 }
 
 // liesWithArchive reports whether a Backup is in the object store that the Cluster names.
