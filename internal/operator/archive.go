@@ -90,7 +90,7 @@ func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 	}
 	is.Enabled = true
 	s.ContinuousArchiving = is
-	a := archiveReported(o)
+	a := o.Archive()
 	if a == nil && observation.IsUndecided(s.GroupReplication) {
 		meta.SetStatusCondition(&s.Conditions, archiveUndecided(c))
 		return
@@ -147,7 +147,7 @@ const archiveWord = time.Minute
 func doubtArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation, since time.Time) {
 	is := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionContinuousArchiving)
 	if is == nil || is.Status != metav1.ConditionTrue && is.Reason != string(core.BackupUndecided) ||
-		archiveReported(o) != nil || observation.IsUndecided(s.GroupReplication) {
+		o.Archive() != nil || observation.IsUndecided(s.GroupReplication) {
 		return
 	}
 	heard := since
@@ -188,16 +188,6 @@ func noteGap(is *v1alpha1.ContinuousArchivingStatus, a *core.Archive, now time.T
 		is.CompleteSince = since.DeepCopy() // it outlives the gap, which is forgotten once it is closed
 	}
 	return closed
-}
-
-// archiveReported is what the instance says that archives.
-func archiveReported(o core.Observation) *core.Archive {
-	for i := range o.Instances {
-		if r, known := o.Instances[i].Report.Get(); known && r.Archive != nil && r.TakesWrites() {
-			return r.Archive
-		}
-	}
-	return nil
 }
 
 func archiveCondition(a *core.Archive, is *v1alpha1.ContinuousArchivingStatus, gapClosed bool) metav1.Condition {
