@@ -80,6 +80,7 @@ func retried[T any](
 	if bytes > 0 {
 		stuck = fmt.Errorf("%w of an object of %d bytes", stuck, bytes)
 	}
+	hasFailed := false
 	for pause := firstBackoff; ; pause = min(2*pause, maxBackoff) {
 		if err := s.may(ctx); err != nil {
 			return out, err
@@ -90,9 +91,13 @@ func retried[T any](
 			err = fmt.Errorf("%w: %w", context.Cause(attempt), err)
 		}
 		end()
+		if err == nil && hasFailed {
+			s.passes()
+		}
 		if err == nil || isFinal(err) {
 			return out, err
 		}
+		hasFailed = true
 		s.failed(err)
 		if err := s.pause(ctx, pause); err != nil {
 			return out, err

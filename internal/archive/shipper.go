@@ -80,6 +80,7 @@ type Shipper struct {
 	source   source
 	sequence int64 // of the next part
 	executed gtid.Set
+	unasked  bool // the server did not answer when it was asked last
 	pending  *pending
 	block    []entry       // of the parts for which there is no index yet
 	took     time.Duration // by the last upload
@@ -246,8 +247,13 @@ func (s *Shipper) collect(ctx context.Context) (big *binlog.Transaction, atEnd b
 func (s *Shipper) isExecuted(ctx context.Context, id gtid.Set) bool {
 	executed, err := s.c.Executed(ctx)
 	if err != nil {
+		s.unasked = true
 		s.failed(fmt.Errorf("asking what is executed: %w", err))
 		return false
+	}
+	if s.unasked {
+		s.unasked = false
+		s.passes()
 	}
 	s.executed = executed
 	return facts.MayShip(id, executed)

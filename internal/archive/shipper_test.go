@@ -259,6 +259,30 @@ func TestShipperAndFaults(t *testing.T) {
 		must(t, s.end())
 		archivedOnce(t, m, l.executed)
 	})
+	story("what a store did not say at first is over once it does", t, func(t *testing.T, l *logs, m *memory) {
+		var back atomic.Bool
+		m.before = func(context.Context, string) error {
+			if !back.Load() {
+				return errFault
+			}
+			return nil
+		}
+		c := l.config(m, 1)
+		c.TargetRPO = time.Hour
+		s := begin(t, c)
+		time.Sleep(time.Minute)
+		if got := s.Status(); got.Failure == nil || !got.PassedAt.IsZero() {
+			t.Errorf("while it is away: %+v", got)
+		}
+		back.Store(true)
+		time.Sleep(time.Minute)
+		l.commit(1, 3) // which wait for an hour
+		settle()
+		if got := s.Status(); got.Oldest.IsZero() || !got.PassedAt.After(got.FailedAt) {
+			t.Errorf("once it is back: %+v", got)
+		}
+		must(t, s.end())
+	})
 	story("an answer that does not come is no conflict", t, func(t *testing.T, l *logs, m *memory) {
 		lost := 2
 		m.after = func(string) error {

@@ -39,9 +39,10 @@ type Status struct {
 	// Missing is what was purged before it was archived, since this process began: a gap.
 	Missing gtid.Set
 	// Failure is why something failed last, and FailedAt when; it is not taken back when
-	// the next attempt succeeds: LastAt is later then.
+	// the next attempt succeeds: LastAt is later then, or PassedAt where that stores no part.
 	Failure  error
 	FailedAt time.Time
+	PassedAt time.Time
 }
 
 // RPO returns how much would be lost, in time, if the instance were lost now: the age of the
@@ -146,4 +147,11 @@ func (s *Shipper) failed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.Failure, s.status.FailedAt = err, time.Now()
+}
+
+// passes notes that what had failed succeeds: no part may come for long that would tell.
+func (s *Shipper) passes() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.PassedAt = time.Now()
 }

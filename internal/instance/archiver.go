@@ -325,10 +325,10 @@ func archiveOf(s archive.Status, before *core.Archive, target time.Duration, now
 	out := &core.Archive{File: s.Last.File, GTIDs: shortSet(s.Last.GTIDs), At: s.LastAt, CompleteUntil: s.CompleteUntil,
 		EncryptedTo: s.Last.Recipient, PendingFiles: s.PendingFiles, PendingBytes: s.PendingBytes,
 		RPO: rpo.Seconds(), Behind: rpo > archiveLate*target+archiveLook, Missing: shortSet(s.Missing)}
-	// A failure is over once a part is stored, or after a while in which none waits.
+	// A failure is over once a part is stored, or what failed succeeds, or after a while in which none waits.
 	lasts := func(at time.Time) bool { return at.After(s.LastAt) && (rpo > 0 || now.Sub(at) < failureLasts) }
 	switch {
-	case s.Failure != nil && lasts(s.FailedAt):
+	case s.Failure != nil && lasts(s.FailedAt) && s.FailedAt.After(s.PassedAt):
 		return failing(out, s.Failure, s.FailedAt)
 	case before != nil && before.Failure != "" && lasts(before.FailedAt) &&
 		(!s.Sought.IsZero() || rpo >= target/2 || now.Sub(before.FailedAt) < failureLasts):

@@ -44,6 +44,8 @@ func TestWhatIsSaidOfTheArchive(t *testing.T) {
 		"it failed, and something does": {archive.Status{Oldest: ago(time.Second), Failure: full,
 			FailedAt: ago(time.Minute)}, core.Archive{RPO: 1, Failure: "StoreFull", Message: full.Error(),
 			FailedAt: ago(time.Minute)}},
+		"what failed succeeds, and something waits": {archive.Status{Oldest: ago(time.Second), Failure: full,
+			FailedAt: ago(time.Minute), PassedAt: ago(50 * time.Second)}, core.Archive{RPO: 1}},
 		"it failed before the last one": {archive.Status{Oldest: ago(time.Second), Failure: full,
 			FailedAt: ago(3 * time.Second), LastAt: ago(2 * time.Second)},
 			core.Archive{RPO: 1, At: ago(2 * time.Second)}},
