@@ -225,8 +225,7 @@ func (o *Origin) choose(ctx context.Context, cluster string, candidates []backup
 }
 
 // most looks, of a restore to the latest, whether a backup that looks older by the clock of its Job surely
-// holds more than what the chosen one comes to, and takes that one then. One of an earlier epoch does not:
-// what it has beyond the later one was lost.
+// holds more than what the chosen one comes to, and takes that one then.
 func (o *Origin) most(ctx context.Context, cluster string, plan facts.Plan, older []backup.Entry,
 	server string) facts.Plan {
 	if kind := o.target.Kind; kind != facts.Latest && kind != facts.Immediate {
@@ -234,8 +233,8 @@ func (o *Origin) most(ctx context.Context, cluster string, plan facts.Plan, olde
 	}
 	for _, e := range older {
 		chosen := o.Base
-		less := plan.Set.Union(chosen.EndGTID)
-		if e.Err != nil || e.Epoch < chosen.Epoch || less.Contains(e.BeginGTID) || !e.BeginGTID.Contains(less) {
+		comesTo := plan.Set.Union(chosen.EndGTID)
+		if e.Err != nil || !facts.HoldsMore(e.BeginGTID, e.Epoch, comesTo, chosen.Epoch) {
 			continue
 		}
 		more, err := o.tryBase(ctx, cluster, e.ID, server)

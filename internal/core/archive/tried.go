@@ -36,3 +36,10 @@ func (t *Tried) GoesOn(r *Refusal, from gtid.Set) bool {
 
 // Skips reports whether a backup that holds end leads no further than those that were refused.
 func (t *Tried) Skips(end gtid.Set) bool { return t.refused && t.short.Contains(end) }
+
+// HoldsMore reports whether a backup that looks older by the clock of its Job surely holds more than what a restore
+// of another one, of the epoch chosen, comes to: begin is what is in it in any case. One of an earlier epoch does
+// not: what it has beyond the later one was lost.
+func HoldsMore(begin gtid.Set, epoch int64, comesTo gtid.Set, chosen int64) bool {
+	return epoch >= chosen && begin.Contains(comesTo) && !comesTo.Contains(begin)
+}

@@ -18,18 +18,19 @@ type restored struct {
 	reason core.Reason
 }
 
-// Restore tries the backups as the product does, that which ended last first.
+// Restore tries the backups as the product does, that which ended last first; of a restore to the latest, one that
+// looks older and holds more comes before that.
 func (s *Store) Restore(bases []archive.Stored, target archive.Target) (out restored) {
 	bases = slices.Clone(bases)
 	slices.SortStableFunc(bases, func(a, b archive.Stored) int { return b.Ended.Compare(a.Ended) })
 	var tried archive.Tried
-	for _, b := range bases {
+	for i, b := range bases {
 		if tried.Skips(b.End) {
 			continue
 		}
-		got := s.Select(archive.Base{Epoch: b.Epoch, End: b.End, Time: b.Ended}, target)
+		got := s.Select(baseOf(b), target)
 		if got.Refusal == nil {
-			return restored{b.ID, got.Plan.Set, ""}
+			return s.most(restored{b.ID, got.Plan.Set, ""}, b.Epoch, bases[i+1:], target)
 		}
 		if out.reason == "" {
 			out.reason = got.Refusal.Reason
@@ -39,6 +40,26 @@ func (s *Store) Restore(bases []archive.Stored, target archive.Target) (out rest
 		}
 	}
 	return out
+}
+
+func baseOf(b archive.Stored) archive.Base {
+	return archive.Base{Epoch: b.Epoch, End: b.End, Time: b.Ended}
+}
+
+// most is what a restore to the latest, or of a backup alone, comes to with the backup that holds most.
+func (s *Store) most(is restored, epoch int64, older []archive.Stored, target archive.Target) restored {
+	if target.Kind != archive.Latest && target.Kind != archive.Immediate {
+		return is
+	}
+	for _, b := range older {
+		if !archive.HoldsMore(b.Begin, b.Epoch, is.set, epoch) {
+			continue
+		}
+		if got := s.Select(baseOf(b), target); got.Refusal == nil {
+			is, epoch = restored{b.ID, got.Plan.Set, ""}, b.Epoch
+		}
+	}
+	return is
 }
 
 // Removed is what retention has taken.
