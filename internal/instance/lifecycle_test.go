@@ -384,3 +384,24 @@ func TestAReplicaThatReceivesLateLags(t *testing.T) {
 	}
 	w.await(two, "abreast of an idle source", func(r core.Report) bool { return lag(r) == 0 })
 }
+
+// A Pod that was deleted by force runs on while its volume is removed. mysqld then looks for its files for
+// as long as it may take to end, and writes that it finds none as fast as it can.
+func TestAStoppingMysqldWhoseDataWereRemovedIsKilled(t *testing.T) {
+	w := newWorld(t, nil)
+	one := w.start(1)
+	w.bootstrap(one)
+	proc := one.proc()
+	if proc.dataRemoved() {
+		t.Error("the data of a mysqld that runs are said to be removed")
+	}
+	proc.signal(syscall.SIGSTOP) // so that it makes no files meanwhile
+	must(t, os.RemoveAll(one.opt.Dirs.Data))
+	proc.signal(syscall.SIGCONT)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	proc.signal(syscall.SIGTERM)
+	if why := awaitEnd(ctx, proc); !strings.Contains(why, "was removed") {
+		t.Errorf("it is to be killed for %q, and not for its data", why)
+	}
+}

@@ -186,6 +186,17 @@ func (p *process) running() bool {
 	}
 }
 
+// dataRemoved reports whether the directory that mysqld works in is known to be removed: nothing that
+// it writes is kept. One that is only mounted elsewhere, or nowhere any more, is not.
+func (p *process) dataRemoved() bool {
+	dir, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", p.handle.Pid))
+	if err != nil {
+		return false
+	}
+	is, known := dir.Sys().(*syscall.Stat_t)
+	return known && is.Nlink == 0
+}
+
 // signal sends a signal; a process that has ended is no error.
 func (p *process) signal(s syscall.Signal) {
 	if p.running() {

@@ -110,10 +110,8 @@ func (e *ender) shutDown(ctx context.Context, proc *process) {
 		e.log.Warn("mysqld is killed: asked to end it would tell waiting sessions success")
 		proc.signal(syscall.SIGKILL)
 	}
-	select {
-	case <-proc.done:
-	case <-ctx.Done():
-		e.log.Warn("mysqld did not end in time and is killed", "after", time.Since(began).String())
+	if why := awaitEnd(ctx, proc); why != "" {
+		e.log.Warn("mysqld is killed: "+why, "after", time.Since(began).String())
 		wait, cancel := context.WithTimeout(context.Background(), stopMargin)
 		defer cancel()
 		if err := proc.kill(wait); err != nil {
@@ -121,6 +119,25 @@ func (e *ender) shutDown(ctx context.Context, proc *process) {
 		}
 	}
 	e.log.Info("mysqld has stopped", "after", time.Since(began).String())
+}
+
+// awaitEnd waits for a mysqld that was asked to end, and tells why it has to be killed; "" when
+// it has ended.
+func awaitEnd(ctx context.Context, proc *process) (why string) {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for {
+		select {
+		case <-proc.done:
+			return ""
+		case <-ctx.Done():
+			return "it did not end in time"
+		case <-look.C:
+			if proc.dataRemoved() {
+				return "its data directory was removed, and without its files it does not end by itself"
+			}
+		}
+	}
 }
 
 // mayBeAsked closes what must be closed, and tells whether a polite end would
