@@ -122,13 +122,18 @@ func (m *manager) ping(ctx context.Context) error {
 
 // askStatus returns mysqld's status. While a session of the primary's that changes an account waits
 // for replicas, it asks only what needs no lock of accounts. Where a server that takes writes leaves
-// the whole question unanswered, this tells whether such a session is why. polling is held.
+// the whole question unanswered, this tells whether such a session is why. That question stays with
+// mysqld, and its answer tells that accounts are free again: other sessions may wait without end.
+// Until then it is not asked anew. polling is held.
 func (m *manager) askStatus(ctx context.Context) (*core.Server, error) {
 	var asked error
-	if !get(m, func(s *state) bool { return s.access.locked }) {
+	if !m.accountsLocked() || !m.asking.owes() {
 		server, err := m.asking.ask(ctx, func(ctx context.Context) (*core.Server, error) {
 			return m.topology().status(ctx, m.health)
 		})
+		if err == nil {
+			m.noteLocked(false)
+		}
 		if err == nil || mysql.IsAnswer(err) || m.writable() == 0 {
 			return server, err
 		}
@@ -141,19 +146,25 @@ func (m *manager) askStatus(ctx context.Context) (*core.Server, error) {
 		return nil, errors.Join(asked, err)
 	}
 	waits := server.SemiSync.WaitSessions > 0
-	m.update(func(s *state) {
-		if waits && !s.access.locked {
-			m.log.Warn("a statement that changes an account waits for acknowledgements: nobody can log in until " +
-				"replicas acknowledge it")
-		}
-		s.access.locked = waits
-	})
+	m.noteLocked(waits)
 	server.SemiSync.LocksAccounts = waits
 	if !waits {
 		return nil, cmp.Or(asked, errors.New("the sessions that waited for acknowledgements are gone; the status is "+
 			"asked for again"))
 	}
 	return server, nil
+}
+
+// noteLocked notes whether a session holds the locks of accounts while it waits for acknowledgements.
+func (m *manager) noteLocked(locked bool) {
+	if m.accountsLocked() == locked {
+		return
+	}
+	if locked {
+		m.log.Warn("a statement that changes an account waits for acknowledgements: nobody can log in until " +
+			"replicas acknowledge it")
+	}
+	m.update(func(s *state) { s.access.locked = locked })
 }
 
 // noteSilence notes that the simplest of questions was not answered as it should be, and counts a

@@ -25,8 +25,8 @@ const (
 // this instance takes no writes. One that archives again later keeps them as where the store does
 // not answer. A manager that ends leaves it as it is: the next one goes on. While accounts are locked nothing
 // is asked: SET GLOBAL waits for that lock, and whoever logs in because its connection is busy does, too. But
-// that they are locked is taken to last while any commit waits for acknowledgements, as one always does on a busy
-// primary: so what would fill the volume meanwhile is asked for.
+// a status that is late for another reason is taken for that while any commit waits for acknowledgements, as one
+// always does on a busy primary: so what would fill the volume meanwhile is asked for.
 func (a *archiver) keepLogs(ctx context.Context) {
 	tick := time.NewTicker(archiveLook)
 	defer tick.Stop()

@@ -45,3 +45,16 @@ func (s *single) ask(ctx context.Context, question func(context.Context) (*core.
 		return nil, ctx.Err()
 	}
 }
+
+// owes reports whether the last question has no answer yet.
+func (s *single) owes() bool {
+	if s.over == nil {
+		return false
+	}
+	select {
+	case <-s.over:
+		return false
+	default:
+		return true
+	}
+}
