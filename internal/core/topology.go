@@ -112,7 +112,8 @@ func (r *Report) TellsView() (*GroupView, bool) {
 	return nil, false
 }
 
-// View is how a server sees its group: as one that is in none, where it says nothing of it.
+// View is how a server sees its group: as one that is in none, where it says nothing of it. That is
+// for who asks for what is surely so, a member that is online or the primary: see Report.TellsView.
 func (s *Server) View() GroupView {
 	if !s.HasView() {
 		return GroupView{State: MemberOffline}

@@ -286,6 +286,20 @@ func TestTwoPrimariesAreTold(t *testing.T) {
 	}
 }
 
+// A member whose mysqld hangs does not say that it is in no group.
+func TestAMemberThatHangsIsNotCalledOffline(t *testing.T) {
+	f := online()
+	hangs := f.live("demo-2")
+	hangs.State, hangs.Server = core.Hung, nil
+	if in := instanceOf(f, "demo-2"); in.Member != "UNKNOWN" {
+		t.Errorf("%+v", in)
+	}
+	hangs.State = core.Stopped
+	if in := instanceOf(f, "demo-2"); in.Member != "OFFLINE" {
+		t.Errorf("%+v", in)
+	}
+}
+
 func TestWhatTheGroupCommitsIsNotErrant(t *testing.T) {
 	f := online()
 	f.live("demo-2").Server.Executed = set(groupName + ":1-1003")

@@ -59,13 +59,15 @@ func (f *Facts) writers() (writers, silent []string) {
 	return writers, silent
 }
 
-// viewOf is an instance's own word about its group: that it is in none, where it says
-// nothing of one.
+// viewOf is an instance's own word about its group: UNKNOWN where it tells nothing of one, as when its
+// mysqld hangs.
 func viewOf(r *core.Report) core.GroupView {
-	if r == nil {
-		return core.GroupView{State: core.MemberOffline}
+	if r != nil {
+		if v, tells := r.TellsView(); tells {
+			return *v
+		}
 	}
-	return r.Server.View()
+	return core.GroupView{State: core.MemberUnknown}
 }
 
 func lacksMajority(r *core.Report) bool {
