@@ -198,15 +198,22 @@ func isUnvouched(o core.Observation, p *core.Promotion) bool {
 		2*(len(membersOf(o))-kept(o, p, 8)) <= p.Size
 }
 
+// promised reports whether it was promised by what was heard last, or by what the status kept. That stays
+// true whatever is said by the same Pod before, or by another that may not take writes in this epoch.
 func promised(old *core.Instance, p *core.Promotion) bool {
-	r, known := old.Report.Get()
-	if !known {
-		if r, known = old.Latest.Get(); !known {
-			return p.NoWritesBelow > p.Epoch
-		}
+	r, answers := old.Report.Get()
+	known := answers
+	if !answers {
+		r, known = old.Latest.Get()
 	}
-	return known && r.NoWritesBelow > p.Epoch && r.WritableEpoch == 0 && r.ClientSessions == 0 &&
-		(r.PodUID == p.PodUID || r.Node == p.Node && r.VolumeLocked && r.Data == core.DataPopulated)
+	isSame, isThere := r.PodUID == p.PodUID, r.Node == p.Node
+	switch kept := p.NoWritesBelow > p.Epoch; {
+	case !known, isSame && !answers && kept, !isSame && !isThere:
+		return kept && (isSame || r.WritableEpoch == 0)
+	default:
+		return r.NoWritesBelow > p.Epoch && r.WritableEpoch == 0 && r.ClientSessions == 0 &&
+			(isSame || r.VolumeLocked && r.Data == core.DataPopulated)
+	}
 }
 
 func ended(old *core.Instance, p *core.Promotion) bool {

@@ -225,6 +225,9 @@ func (d *decision) settle() {
 	p, holder := d.Status.Promotion, d.holder()
 	if r, known := holder.Report.Get(); known {
 		p.PodUID, p.Node = r.PodUID, r.Node
+		if r.WritableEpoch == p.Epoch {
+			p.NoWritesBelow = 0 // what was promised before was lost with a volume
+		}
 	}
 	if p.WritableSince.IsZero() {
 		p.WritableSince = d.Now

@@ -42,15 +42,10 @@ func managerFenced(o *core.Observation, holder *core.Instance, next int64) (prov
 	if !holder.Report.Known() {
 		words = []core.Fact[core.Report]{holder.Latest}
 	}
-	r, known := words[0].Get()
 	p := o.Cluster.Status.Promotion
-	if !known && p.NoWritesBelow >= next {
-		return proven{core.ProofManagerFenced,
-			fmt.Sprintf("the manager of %s promised that it is not writable below epoch %d", holder.Name,
-				p.NoWritesBelow), o.Now}, true
-	}
-	if !promises(words[0], p, next) {
-		return proven{}, false
+	r, known := words[0].Get()
+	if !known || !promises(words[0], p, next) {
+		return keptPromise(o, holder, next)
 	}
 	since := words[0].Received()
 	for _, earlier := range words[1:] {
@@ -62,6 +57,23 @@ func managerFenced(o *core.Observation, holder *core.Instance, next int64) (prov
 	return proven{core.ProofManagerFenced,
 		fmt.Sprintf("the manager of %s promises that it is not writable below epoch %d; mysqld: %s", holder.Name,
 			r.NoWritesBelow, r.State), since}, true
+}
+
+// keptPromise returns the proof of a promise that stands in the status. A promise ends with no report
+// that lacks it: what was said last by the Pod that gave it was said before, and what another Pod on
+// another node says is not of it. But a Pod may take writes in the same epoch that answers, or that was
+// made beside it, and has no such promise on its volume: its own word is needed.
+func keptPromise(o *core.Observation, holder *core.Instance, next int64) (proven, bool) {
+	p := o.Cluster.Status.Promotion
+	r, known := lastWord(holder).Get()
+	isOld := !holder.Report.Known() && r.PodUID == p.PodUID
+	isElsewhere := r.WritableEpoch == 0 && !mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, p)
+	if p.NoWritesBelow < next || known && !isOld && !isElsewhere {
+		return proven{}, false
+	}
+	return proven{core.ProofManagerFenced,
+		fmt.Sprintf("the manager of %s promised that it is not writable below epoch %d", holder.Name,
+			p.NoWritesBelow), o.Now}, true
 }
 
 // promises reports whether a report is a manager's word that the granted primary is not writable
