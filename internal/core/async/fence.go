@@ -44,24 +44,25 @@ func (d *decision) reinit() {
 
 // enoughWithout reports whether commits that wait for so many acknowledgements get them while the
 // instance is away. What acknowledges nothing is not missed: it tells so itself, or the primary
-// has no more replicas attached than the others.
+// says that it has no more replicas attached than the others.
 func (d *decision) enoughWithout(gone *core.Instance, acks int) bool {
 	others := d.receiveBeside(gone)
 	if r, ok := serving(gone); ok && !streams(r, d.Status.Promotion.Instance) {
 		return true
-	} else if !ok && d.clients() <= others {
+	} else if n, known := d.clients(); !ok && known && n <= others {
 		return true
 	}
 	return others >= acks
 }
 
-// clients is how many replicas the primary says are attached to it, heard here or not; 0 where it
-// does not say.
-func (d *decision) clients() int {
-	if r, ok := serving(d.holder()); ok {
-		return r.Server.SemiSync.Clients
+// clients returns how many replicas the primary says are attached to it, heard here or not, and
+// whether it says that.
+func (d *decision) clients() (n int, known bool) {
+	r, ok := serving(d.holder())
+	if !ok {
+		return 0, false
 	}
-	return 0
+	return r.Server.SemiSync.Clients, true
 }
 
 // receiveBeside counts the replicas that receive from the primary, without this one.

@@ -211,9 +211,9 @@ func (d *decision) ready(closed core.Report) (have, need int) {
 }
 
 // isLeftOut reports whether what the instance holds does not count, for the instance is diverged or
-// its data is to be recreated.
+// its data may be recreated.
 func (d *decision) isLeftOut(name string) bool {
-	return slices.Contains(d.Status.Diverged, name) || d.IsToBeReinitialized(name)
+	return slices.Contains(d.Status.Diverged, name) || d.MayBeReinitialized(name)
 }
 
 // holdsMore names an instance that holds what the closed primary lacks. That a human wishes

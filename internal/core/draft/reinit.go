@@ -73,18 +73,31 @@ func (d *Draft) reinitRefusal(r core.ReinitRequest, primary string) (core.Reason
 }
 
 // IsToBeReinitialized reports whether a human asked for the instance's data to be recreated, and
-// nobody was promoted since.
+// nobody was promoted since. Of a request for a volume it is so when that is known to be the present one.
 func (d *Draft) IsToBeReinitialized(name string) bool {
-	vol, known := core.Volume{}, false
+	return d.isReinitAsked(name, func(volume core.Fact[core.Volume], asked string) bool {
+		return volume.Is(func(v core.Volume) bool { return v.UID == asked })
+	})
+}
+
+// MayBeReinitialized reports whether that is so or may be: it is not known which volume the instance has.
+func (d *Draft) MayBeReinitialized(name string) bool {
+	return d.isReinitAsked(name, func(volume core.Fact[core.Volume], asked string) bool {
+		return !volume.IsNot(func(v core.Volume) bool { return v.UID == asked })
+	})
+}
+
+func (d *Draft) isReinitAsked(name string, isFor func(core.Fact[core.Volume], string) bool) bool {
+	var volume core.Fact[core.Volume]
 	if in := d.Instance(name); in != nil {
-		vol, known = in.Volume.Get()
+		volume = in.Volume
 	}
 	return slices.ContainsFunc(d.Cluster.Reinit, func(r core.ReinitRequest) bool {
 		made := r.Epoch
 		if !r.IsBound() && made == 0 {
 			made = d.Cluster.Status.Epoch
 		}
-		return r.Instance == name && made == d.Status.Epoch && (!r.IsBound() || !known || vol.UID == r.Volume)
+		return r.Instance == name && made == d.Status.Epoch && (!r.IsBound() || isFor(volume, r.Volume))
 	})
 }
 
