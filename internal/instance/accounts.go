@@ -109,13 +109,14 @@ func newAccountKeeper(m *manager) *accountKeeper {
 // keepAccounts has the primary's internal accounts be what they should be, and all
 // accounts follow the passwords in the Secrets.
 func (k *accountKeeper) keepAccounts(ctx context.Context) {
-	tick := time.NewTicker(accountsInterval)
+	tick := newTicker(accountsInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.again()
 		case <-k.wake: // it became the primary, or is refused
 			k.now.looked, k.now.again = time.Time{}, time.Time{}
 		}

@@ -101,7 +101,7 @@ func (a *archiver) setShipper(s *archive.Shipper) {
 // keepArchived archives while this instance takes writes, and stops at once when it does
 // not any more. mysqld knows nothing of it.
 func (a *archiver) keepArchived(ctx context.Context) {
-	tick := time.NewTicker(archiveLook)
+	tick := newTicker(archiveLook)
 	defer tick.Stop()
 	var past attempts
 	for {
@@ -109,6 +109,7 @@ func (a *archiver) keepArchived(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.again()
 		}
 		what := a.by.archives()
 		if what == (facts.Term{}) || !a.mayReachStore() {
@@ -286,13 +287,14 @@ func identityOf(c *v1alpha1.Cluster) backup.Identity {
 // watchArchive reports how far the shipper is.
 func (a *archiver) watchArchive(ctx context.Context, s *archive.Shipper, place string, target time.Duration) {
 	before := a.report()
-	tick := time.NewTicker(archiveLook)
+	tick := newTicker(archiveLook)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.again()
 		}
 		now := archiveOf(s.Status(), before, target, time.Now())
 		if now.Failure == "" {

@@ -33,7 +33,7 @@ func newCertificates(m *manager) *certificates {
 
 // keepCertificates looks at the files every ten seconds.
 func (c *certificates) keepCertificates(ctx context.Context) {
-	tick := time.NewTicker(10 * time.Second)
+	tick := newTicker(10 * time.Second)
 	defer tick.Stop()
 	d := c.dirs
 	last := ""
@@ -45,6 +45,7 @@ func (c *certificates) keepCertificates(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.again()
 		}
 		c.member().compareCertificates(time.Now())
 		now, err := stampOf(d.ca(), d.cert(), d.key())

@@ -47,7 +47,7 @@ func newDiskTrier(m *manager) *diskTrier { return &diskTrier{dir: m.opt.Dirs.Met
 // keepTryingDisk finds a volume that completes no write any more. mysqld goes on
 // answering whatever needs none, so that nobody else would notice.
 func (d *diskTrier) keepTryingDisk(ctx context.Context) {
-	tick := time.NewTicker(diskTryInterval)
+	tick := newTicker(diskTryInterval)
 	defer tick.Stop()
 	var file *os.File
 	for {
@@ -55,6 +55,7 @@ func (d *diskTrier) keepTryingDisk(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.again()
 		}
 		if d.by.triesDisk() {
 			file = d.tryVolumeOnce(file)

@@ -34,7 +34,7 @@ func (m *manager) viewAfter(s *clusterState, c *v1alpha1.Cluster, next *agent.Cl
 // accepts a write, a replica before it receives, and everybody within a second. It also keeps room
 // there for what is promised next, which nobody else does once the manager has begun.
 func (m *manager) keepLatest(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
+	tick := newTicker(time.Second)
 	defer tick.Stop()
 	latest := lasting{log: m.log, what: "remembering the epoch of the Cluster's status"}
 	room := lasting{log: m.log, what: "keeping room on the volume for what the manager must remember"}
@@ -43,6 +43,7 @@ func (m *manager) keepLatest(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.again()
 		}
 		latest.note(m.rememberLatest())
 		if record := get(m, func(*state) *recordFile { return m.record }); record != nil {

@@ -214,13 +214,14 @@ func (k *leaseKeeper) confirmPromotion(ctx context.Context, epoch int64) error {
 // answers: a hung server must lose it. It is given back once nothing can be
 // written any more.
 func (k *leaseKeeper) keepLease(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
+	tick := newTicker(time.Second)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.again()
 		case <-k.wake:
 		}
 		if err := k.tendLease(ctx); err != nil && ctx.Err() == nil {

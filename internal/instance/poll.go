@@ -48,15 +48,8 @@ func (s *statusState) startsAnew() {
 
 // keepPolling asks mysqld how it is.
 func (m *manager) keepPolling(ctx context.Context) {
-	every := pollInterval
-	tick := time.NewTicker(every)
+	tick := newTicker(pollInterval)
 	defer tick.Stop()
-	look := func(wait time.Duration) {
-		if wait != every {
-			every = wait
-			tick.Reset(every)
-		}
-	}
 	var until time.Time
 	for {
 		select {
@@ -65,14 +58,15 @@ func (m *manager) keepPolling(ctx context.Context) {
 		case <-m.news:
 			until = time.Now().Add(newsFor)
 		case <-tick.C:
+			tick.again()
 		}
 		m.poll(ctx)
 		poke(m.wake)
+		wait := get(m, func(s *state) time.Duration { return s.status.receiving.untilLook(time.Now()) })
 		if time.Now().Before(until) {
-			look(newsInterval)
-		} else {
-			look(get(m, func(s *state) time.Duration { return s.status.receiving.untilLook(time.Now()) }))
+			wait = newsInterval
 		}
+		tick.sooner(wait)
 	}
 }
 

@@ -35,7 +35,7 @@ func newPublisher(m *manager) *publisher {
 // the operator has not done so within a second: two who write the status at once
 // only hold each other up. It goes on beside the worker: the API server may be away.
 func (p *publisher) keepPublished(ctx context.Context) {
-	retry := time.NewTicker(time.Second)
+	retry := newTicker(time.Second)
 	defer retry.Stop()
 	for {
 		select {
@@ -43,6 +43,7 @@ func (p *publisher) keepPublished(ctx context.Context) {
 			return
 		case <-p.wake:
 		case <-retry.C:
+			retry.again()
 		}
 		if !p.by.facts().Publishes() {
 			continue

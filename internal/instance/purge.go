@@ -28,7 +28,7 @@ const (
 // a status that is late for another reason is taken for that while any commit waits for acknowledgements, as one
 // always does on a busy primary: so what would fill the volume meanwhile is asked for.
 func (a *archiver) keepLogs(ctx context.Context) {
-	tick := time.NewTicker(archiveLook)
+	tick := newTicker(archiveLook)
 	defer tick.Stop()
 	var released *process // the one that was told last to purge by itself
 	var next time.Time
@@ -37,6 +37,7 @@ func (a *archiver) keepLogs(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.again()
 		}
 		if a.by.accountsLocked() && a.hasRoom() {
 			continue

@@ -105,7 +105,7 @@ func (r *reporter) Snapshot(ctx context.Context) control.Snapshot {
 // The last one of all says how the manager ended.
 func (r *reporter) Watch(ctx context.Context, send func(control.Snapshot) error) error {
 	asked := time.Now()
-	tick := time.NewTicker(time.Second)
+	tick := newTicker(time.Second)
 	defer tick.Stop()
 	for {
 		ended := r.hasEnded()
@@ -119,6 +119,7 @@ func (r *reporter) Watch(ctx context.Context, send func(control.Snapshot) error)
 		case <-changed:
 		case <-r.ended:
 		case <-tick.C:
+			tick.again()
 		}
 	}
 }

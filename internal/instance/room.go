@@ -29,7 +29,7 @@ func newRoomMeter(m *manager) *roomMeter { return &roomMeter{log: m.log, measure
 
 // keepMeasuring wakes nobody: what follows from it is looked at with every answer of mysqld.
 func (r *roomMeter) keepMeasuring(ctx context.Context) {
-	tick := time.NewTicker(roomInterval)
+	tick := newTicker(roomInterval)
 	defer tick.Stop()
 	for {
 		r.measureOnce()
@@ -37,6 +37,7 @@ func (r *roomMeter) keepMeasuring(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.again()
 		}
 	}
 }

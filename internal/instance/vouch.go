@@ -77,13 +77,14 @@ func (v *voucher) Vouch(_ context.Context, instance string, epoch int64) error {
 
 // keepVouched asks every peer once a second whether it counts on this primary.
 func (v *voucher) keepVouched(ctx context.Context) {
-	tick := time.NewTicker(core.VouchEvery)
+	tick := newTicker(core.VouchEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.again()
 		}
 		f := v.by.facts()
 		if !f.NeedsVouches() {
