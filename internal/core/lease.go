@@ -14,8 +14,10 @@ const (
 	VouchEvery     = time.Second
 	VouchLife      = 3 * time.Second
 	IsolationLimit = 2 * time.Second
-	// IsolationLook is how often a primary looks whether it has to isolate itself.
+	// IsolationLook is how often a primary looks whether it has to isolate itself once its lease has run
+	// out. Before that, and where no writes are taken, every IsolationRest shows that it would look.
 	IsolationLook = 200 * time.Millisecond
+	IsolationRest = 2 * time.Second
 	// VouchWithheld leaves IsolationLimit for a busy manager to begin, and a second for
 	// mysqld to die by SIGKILL.
 	VouchWithheld = VouchLife + 2*IsolationLimit + time.Second

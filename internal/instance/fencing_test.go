@@ -9,8 +9,8 @@ import (
 	"cnmsql.co/internal/core/agent"
 )
 
-// A primary looks every core.IsolationLook whether it has to isolate itself, and from before it is
-// opened on. One that takes no writes shows that it would look.
+// A primary looks whether it has to isolate itself in the moment in which its lease has run out, or is gone,
+// and every core.IsolationLook from then on. One that has its lease, or takes no writes, shows that it would look.
 func TestWhoOpensIsLookedAfterAtOnceAndWhoRestsNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(Options{Instance: "db-1"}.withDefaults())
@@ -24,19 +24,44 @@ func TestWhoOpensIsLookedAfterAtOnceAndWhoRestsNowAndThen(t *testing.T) {
 			}
 			return most
 		}
-		longest(time.Minute)
-		if most := longest(time.Minute); most < isolationRest-20*time.Millisecond || most > isolationRest {
+		longest(5 * time.Second)
+		if most := longest(time.Minute); most < core.IsolationRest-20*time.Millisecond || most > core.IsolationRest {
 			t.Errorf("at rest, there were %s between two looks", most)
 		}
 		m.mayTakeWrites(7)
 		must(t, m.opensForWrites(7))
+		longest(core.LeaseGrace - 10*time.Millisecond)
+		time.Sleep(15 * time.Millisecond)
+		synctest.Wait()
+		if silent := m.isolator.silentFor(); silent >= 15*time.Millisecond {
+			t.Errorf("its lease ran out, and it had looked last %s before", silent)
+		}
 		if most := longest(time.Minute); most > core.IsolationLook {
-			t.Errorf("open for writes, there were %s between two looks", most)
+			t.Errorf("without its lease, there were %s between two looks", most)
 		}
 		m.update(func(s *state) { s.mysqld.mayWrite = false })
 		longest(time.Second)
-		if most := longest(time.Minute); most < isolationRest-20*time.Millisecond {
+		if most := longest(time.Minute); most < core.IsolationRest-20*time.Millisecond {
 			t.Errorf("closed again, there were never more than %s between two looks", most)
+		}
+	})
+}
+
+// A lease may be gone before its time, when the record is somebody else's.
+func TestWhoseLeaseIsGoneIsLookedAfterAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(Options{Instance: "db-1"}.withDefaults())
+		m.lease = &lease{}
+		go m.isolator.keepIsolating(t.Context())
+		m.mayTakeWrites(7)
+		must(t, m.opensForWrites(7))
+		time.Sleep(core.IsolationRest + 5*time.Millisecond)
+		synctest.Wait()
+		m.lease.drop(7)
+		m.leases.tellIfGone()
+		synctest.Wait()
+		if silent := m.isolator.silentFor(); silent != 0 {
+			t.Errorf("its lease is gone, and it had looked last %s before", silent)
 		}
 	})
 }

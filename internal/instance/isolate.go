@@ -20,8 +20,8 @@ type isolator struct {
 	by     isolating
 	// began is when the manager did.
 	began time.Time
-	// opens: the server is about to take writes, and has to isolate itself from now on.
-	opens   chan struct{}
+	// wake has it look now.
+	wake    chan struct{}
 	fencing pulse
 }
 
@@ -35,7 +35,7 @@ type isolating interface {
 }
 
 func newIsolator(m *manager, w *worker) *isolator {
-	return &isolator{log: m.log, worker: w, by: m, began: m.began, opens: make(chan struct{}, 1)}
+	return &isolator{log: m.log, worker: w, by: m, began: m.began, wake: make(chan struct{}, 1)}
 }
 
 // fencingSilence is how long the fencing loop may take over one look: a primary that
@@ -55,32 +55,26 @@ func (p *pulse) silentFor(since time.Time) time.Duration {
 // silentFor is how long it has not been looked.
 func (i *isolator) silentFor() time.Duration { return i.fencing.silentFor(i.began) }
 
-// isolationRest is between two looks of an instance that takes no writes: it has nothing to
-// fence, and only shows that it would look.
-const isolationRest = 2 * time.Second
-
 // keepIsolating fences this primary when nobody stands behind it any more. It does
-// not wait for what the worker is busy with. It looks every core.IsolationLook from before the
-// instance is opened for writes until after it is closed.
+// not wait for what the worker is busy with. It looks when core/agent says that it may have to, and
+// when it is woken: the instance is about to be opened for writes, or its lease may be gone.
 func (i *isolator) keepIsolating(ctx context.Context) {
-	tick := time.NewTicker(core.IsolationLook)
+	tick := newTicker(core.IsolationRest)
 	defer tick.Stop()
-	rests := false
+	tick.sooner(core.IsolationLook) // it may have taken another's place, who was open for writes
 	i.fencing.beat(i.began)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-i.opens:
+			tick.again()
+		case <-i.wake:
 		}
 		f := i.by.facts()
 		must := f.MustIsolateItself()
 		i.fencing.beat(i.began)
-		if rest := !f.Mysqld.MayWrite; rest != rests {
-			rests = rest
-			tick.Reset(map[bool]time.Duration{false: core.IsolationLook, true: isolationRest}[rest])
-		}
+		tick.sooner(f.UntilIsolationLook())
 		if !must {
 			continue
 		}

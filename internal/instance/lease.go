@@ -170,6 +170,8 @@ type leased interface {
 	setCluster(c *v1alpha1.Cluster)
 	// noteConfirmed: the promotion of an epoch was read from the API server.
 	noteConfirmed(epoch int64)
+	// leaseIsGone has it looked now whether this primary must isolate itself.
+	leaseIsGone()
 }
 
 func newLeaseKeeper(m *manager) *leaseKeeper {
@@ -180,6 +182,7 @@ func newLeaseKeeper(m *manager) *leaseKeeper {
 // acquire takes the lease, and confirms the promotion behind it. Whoever granted a
 // later epoch since has taken the record, or is seen now.
 func (k *leaseKeeper) acquire(ctx context.Context, epoch int64) error {
+	defer k.tellIfGone()
 	if err := k.record().acquire(ctx, epoch); err != nil {
 		return err
 	}
@@ -236,12 +239,23 @@ func (k *leaseKeeper) tendLease(ctx context.Context) error {
 	case agent.ReleaseLease:
 		return k.record().release(ctx, f.LeaseEpoch)
 	case agent.RenewLease:
+		defer k.tellIfGone()
 		return k.record().renew(ctx, f.LeaseEpoch)
 	}
 	return nil
 }
 
+// tellIfGone has it looked at once whether this primary must isolate itself: that is looked for again
+// only when the lease would have run out.
+func (k *leaseKeeper) tellIfGone() {
+	if held, _ := k.record().held(); held == 0 {
+		k.by.leaseIsGone()
+	}
+}
+
 // What a leaseKeeper asks of its manager, besides.
+
+func (m *manager) leaseIsGone() { poke(m.isolator.wake) }
 
 func (m *manager) noteConfirmed(epoch int64) {
 	m.update(func(s *state) { s.cluster.confirmed = epoch })

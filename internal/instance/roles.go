@@ -74,7 +74,7 @@ func (m *manager) opensForWrites(epoch int64) error {
 		m.update(func(s *state) { s.mysqld.mayWrite = was })
 		return errors.New("becoming primary: the promotion was withdrawn, or the lease has run out meanwhile")
 	}
-	poke(m.isolator.opens)
+	poke(m.isolator.wake)
 	return nil
 }
 

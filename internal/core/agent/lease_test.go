@@ -89,3 +89,30 @@ func TestAPromotionIsConfirmedAnewAfterTheLeaseWasOff(t *testing.T) {
 		t.Error("it asks again although nothing holds it back less than before")
 	}
 }
+
+// Whoever waits for as long as it is told looks in the very moment in which it has to isolate itself.
+func TestNobodyHasToIsolateItselfBeforeItLooks(t *testing.T) {
+	renewed := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	f := &Facts{Me: "db-1", Mysqld: Mysqld{Up: true, MayWrite: true}, WritableEpoch: 3, LeaseEpoch: 3,
+		LeaseRenewed: renewed, Cluster: &Cluster{Lease: true, Instances: 3, Members: []string{"db-1", "db-2", "db-3"}}}
+	for f.Now = renewed; !f.MustIsolateItself(); {
+		f.Now = f.Now.Add(f.UntilIsolationLook())
+	}
+	if late := f.Now.Sub(renewed.Add(core.LeaseGrace)); late != 1 {
+		t.Errorf("it looks %s after its lease has run out", late)
+	}
+	for about, wait := range map[string]struct {
+		change func(*Facts)
+		want   time.Duration
+	}{
+		"without a lease that counts": {func(*Facts) {}, core.IsolationLook},
+		"it holds none":               {func(f *Facts) { f.LeaseEpoch, f.LeaseRenewed = 0, f.Now }, core.IsolationLook},
+		"it takes no writes":          {func(f *Facts) { f.Mysqld.MayWrite = false }, core.IsolationRest},
+	} {
+		now := *f
+		wait.change(&now)
+		if got := now.UntilIsolationLook(); got != wait.want {
+			t.Errorf("%s: it looks again after %s, want %s", about, got, wait.want)
+		}
+	}
+}

@@ -37,7 +37,7 @@ func (f *Facts) MayStayWritable() bool {
 	if f.Cluster == nil || !f.Cluster.Leased() || f.Cluster.Size() < 2 {
 		return true
 	}
-	if f.LeaseEpoch != 0 && f.Now.Sub(f.LeaseRenewed) <= core.LeaseGrace {
+	if f.leaseLeft() >= 0 {
 		return true
 	}
 	with := map[string]bool{f.Me: true}
@@ -47,6 +47,28 @@ func (f *Facts) MayStayWritable() bool {
 		}
 	}
 	return len(with) >= core.Majority(f.Cluster.Size())
+}
+
+// leaseLeft is how long the lease counts; less than zero when it does not.
+func (f *Facts) leaseLeft() time.Duration {
+	if f.LeaseEpoch == 0 {
+		return -1
+	}
+	return f.LeaseRenewed.Add(core.LeaseGrace).Sub(f.Now)
+}
+
+// UntilIsolationLook is how long this instance need not look whether it must isolate itself. A lease that
+// counts is enough, whatever the view and the vouches become, so that nothing is to be looked for before the
+// moment in which it does not: by time, for which this is the wait, or because it is gone, of which whoever
+// waits must be told, as of being opened for writes.
+func (f *Facts) UntilIsolationLook() time.Duration {
+	switch left := f.leaseLeft(); {
+	case !f.Mysqld.MayWrite:
+		return core.IsolationRest
+	case left >= 0:
+		return min(left+1, core.IsolationRest)
+	}
+	return core.IsolationLook
 }
 
 // MustIsolateItself reports whether somebody else may be made primary without this instance being
