@@ -19,6 +19,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/backup"
+	"cnmsql.co/internal/queue"
 	"cnmsql.co/internal/tell"
 )
 
@@ -43,6 +44,7 @@ func (r *GapReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("archivegap").
 		For(&v1alpha1.Cluster{}).
 		Watches(&v1alpha1.Backup{}, handler.EnqueueRequestsFromMapFunc(clusterOf)).
+		WithOptions(queue.Unmeasured()).
 		Complete(r)
 }
 

@@ -25,6 +25,7 @@ import (
 	"cnmsql.co/internal/backupjob"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/backup"
+	"cnmsql.co/internal/queue"
 	"cnmsql.co/internal/resources"
 	"cnmsql.co/internal/tell"
 )
@@ -60,6 +61,7 @@ func (r *MergeReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Backup{}, handler.EnqueueRequestsFromMapFunc(clusterOf),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: changesTaken})).
 		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(archiveMergedBy)).
+		WithOptions(queue.Unmeasured()).
 		Complete(r)
 }
 

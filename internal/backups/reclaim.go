@@ -21,6 +21,7 @@ import (
 	"cnmsql.co/internal/apiconn"
 	"cnmsql.co/internal/backupjob"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/queue"
 	"cnmsql.co/internal/resources"
 	"cnmsql.co/internal/tell"
 )
@@ -45,6 +46,7 @@ func (r *ReclaimReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("reclaim").
 		For(&v1alpha1.Cluster{}).
 		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(archiveRemovedBy)).
+		WithOptions(queue.Unmeasured()).
 		Complete(r)
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core/backup"
+	"cnmsql.co/internal/queue"
 	"cnmsql.co/internal/tell"
 )
 
@@ -53,6 +54,7 @@ func (r *ScheduledReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.ScheduledBackup{}).
 		Watches(&v1alpha1.Backup{}, handler.EnqueueRequestsFromMapFunc(scheduleOf)).
 		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.schedulesFor), builder.WithPredicates(made)).
+		WithOptions(queue.Unmeasured()).
 		Complete(r)
 }
 

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/queue"
 )
 
 // SetupWithManager wakes the Reconciler when a Backup, its Job or its Cluster changes.
@@ -18,6 +19,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.Backup{}).
 		Owns(&batchv1.Job{}).
 		Watches(&v1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor)).
+		WithOptions(queue.Unmeasured()).
 		Complete(r)
 }
 
