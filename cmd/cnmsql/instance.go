@@ -10,6 +10,7 @@ import (
 
 	"cnmsql.co/internal/byhand"
 	"cnmsql.co/internal/client"
+	"cnmsql.co/internal/cores"
 	"cnmsql.co/internal/instance"
 	"cnmsql.co/internal/layout"
 )
@@ -31,7 +32,7 @@ func instanceRunCommand() *cobra.Command {
 			}
 			ctx, stop := untilTerminated(cmd.Context())
 			defer stop()
-			instance.RestOnOneCore()
+			cores.RestOnOne()
 			return instance.Run(ctx, o)
 		}}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"cnmsql.co/internal/cores"
 	"cnmsql.co/internal/logpipe"
 	"cnmsql.co/internal/operator"
 )
@@ -38,6 +39,7 @@ func operatorCommand() *cobra.Command {
 			}
 			ctx, stop := untilTerminated(cmd.Context())
 			defer stop()
+			cores.RestOnOne()
 			err = operator.Run(ctx, conf, o)
 			if errors.Is(err, operator.ErrLeadershipLost) {
 				return beginAnew(err, log, lines)

@@ -14,6 +14,7 @@ import (
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/core"
 	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/cores"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/mysql"
 	"cnmsql.co/internal/reason"
@@ -235,7 +236,7 @@ func (a *archiver) archive(ctx context.Context, what facts.Term, since time.Time
 	beside.Go(func() { a.watchArchive(ctx, shipper, place, what.RPO) })
 	a.setShipper(shipper)
 	defer a.setShipper(nil)
-	defer useAllCores()()
+	defer cores.UseAll()()
 	err = shipper.Run(ctx)
 	now := time.Now()
 	return now.Add(-shipper.Status().RPO(now)), err

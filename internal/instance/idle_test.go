@@ -26,6 +26,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/cores"
 	"cnmsql.co/test/machine"
 )
 
@@ -76,7 +77,7 @@ func runIdleManager(text string) error {
 	o.Kubernetes, o.LogLevel, o.Log = kube, "", os.Stderr
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	RestOnOneCore()
+	cores.RestOnOne()
 	return Run(ctx, o)
 }
 

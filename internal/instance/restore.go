@@ -14,6 +14,7 @@ import (
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/cores"
 	"cnmsql.co/internal/mysql"
 	"cnmsql.co/internal/recovery"
 	"cnmsql.co/internal/restore"
@@ -111,7 +112,7 @@ func (r *restorer) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 	if err != nil {
 		return err
 	}
-	defer useAllCores()()
+	defer cores.UseAll()()
 	if err := r.whileThereIsRoom(ctx, func(ctx context.Context) error {
 		if err := r.fetchBackup(ctx, c, from); err != nil {
 			return err

@@ -101,6 +101,7 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	if err != nil {
 		return 0, false, err
 	}
+	r.clusters.noteRest(*c, plan.IsAtRest())
 	r.Metrics.Observe(*c, plan)
 	r.Metrics.ObserveAuthority(*c, ca)
 	follow, owned := r.ownVolumes(ctx, *c, o.Cluster.KeptVolumes) // before the generation counts as observed

@@ -13,6 +13,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/cores"
 	"cnmsql.co/internal/pki"
 )
 
@@ -87,11 +88,41 @@ type clusterStates struct {
 	changed map[types.NamespacedName]int
 	// primaries are those that are promoted, as they were when each was looked at.
 	primaries map[types.NamespacedName]string
+	// busy are those that are not at rest.
+	busy map[types.NamespacedName]bool
+	// rest gives back the cores that the operator has while there is work for them; nil while it has one.
+	rest func()
 }
+
+// few is how many Clusters at rest one core is enough for.
+const few = 10
 
 func newClusterStates() *clusterStates {
 	return &clusterStates{all: map[types.NamespacedName]*clusterState{}, changed: map[types.NamespacedName]int{},
-		primaries: map[types.NamespacedName]string{}}
+		primaries: map[types.NamespacedName]string{}, busy: map[types.NamespacedName]bool{}}
+}
+
+// noteRest notes whether a Cluster is at rest.
+func (s *clusterStates) noteRest(c *v1alpha1.Cluster, rests bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if key := client.ObjectKeyFromObject(c); rests {
+		delete(s.busy, key)
+	} else {
+		s.busy[key] = true
+	}
+	s.takeCores()
+}
+
+// takeCores takes all cores while a Cluster is not at rest, or there are many.
+func (s *clusterStates) takeCores() {
+	switch work := len(s.busy) > 0 || len(s.all) > few; {
+	case work && s.rest == nil:
+		s.rest = cores.UseAll()
+	case !work && s.rest != nil:
+		s.rest()
+		s.rest = nil
+	}
 }
 
 // noteChange notes that one of a Cluster's objects is another than it was.
@@ -125,6 +156,7 @@ func (s *clusterStates) of(key types.NamespacedName) *clusterState {
 	defer s.mu.Unlock()
 	if s.all[key] == nil {
 		s.all[key] = &clusterState{since: time.Now()}
+		s.takeCores()
 	}
 	return s.all[key]
 }
@@ -145,6 +177,8 @@ func (s *clusterStates) drop(key types.NamespacedName) {
 	delete(s.all, key)
 	delete(s.changed, key)
 	delete(s.primaries, key)
+	delete(s.busy, key)
+	s.takeCores()
 }
 
 // notePrimary notes who is promoted.

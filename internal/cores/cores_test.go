@@ -1,4 +1,4 @@
-package instance
+package cores
 
 import (
 	"runtime"
@@ -10,7 +10,7 @@ func TestCoresAtRestAndAtWork(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "")
 	all := runtime.GOMAXPROCS(0)
 	t.Cleanup(func() {
-		cores.rests = false
+		state.rests = false
 		runtime.GOMAXPROCS(all)
 	})
 	are := func(when string, want int) {
@@ -19,14 +19,14 @@ func TestCoresAtRestAndAtWork(t *testing.T) {
 			t.Errorf("%s: %d cores, want %d", when, is, want)
 		}
 	}
-	useAllCores()()
+	UseAll()()
 	are("before it was asked to rest", all)
-	RestOnOneCore()
+	RestOnOne()
 	are("at rest", 1)
 	runtime.SetDefaultGOMAXPROCS()
 	may := runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(1)
-	restored, archived := useAllCores(), useAllCores()
+	restored, archived := UseAll(), UseAll()
 	are("at work", may)
 	restored()
 	restored()
@@ -38,8 +38,8 @@ func TestCoresAtRestAndAtWork(t *testing.T) {
 func TestAUsersNumberOfCoresStays(t *testing.T) {
 	all := runtime.GOMAXPROCS(0)
 	t.Setenv("GOMAXPROCS", "7")
-	RestOnOneCore()
-	if is := runtime.GOMAXPROCS(0); is != all || cores.rests {
+	RestOnOne()
+	if is := runtime.GOMAXPROCS(0); is != all || state.rests {
 		t.Errorf("%d cores, want %d as before", is, all)
 	}
 }
