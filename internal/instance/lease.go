@@ -161,6 +161,8 @@ type leaseKeeper struct {
 	record func() *lease
 	// wake has it look now.
 	wake chan struct{}
+	// gone has it looked now whether this primary must isolate itself.
+	gone func()
 }
 
 // leased is what a leaseKeeper asks of its manager.
@@ -170,13 +172,12 @@ type leased interface {
 	setCluster(c *v1alpha1.Cluster)
 	// noteConfirmed: the promotion of an epoch was read from the API server.
 	noteConfirmed(epoch int64)
-	// leaseIsGone has it looked now whether this primary must isolate itself.
-	leaseIsGone()
 }
 
 func newLeaseKeeper(m *manager) *leaseKeeper {
 	return &leaseKeeper{me: m.opt.Instance, log: m.log, by: m, kube: func() Kubernetes { return m.kube },
-		record: func() *lease { return m.lease }, wake: make(chan struct{}, 1)}
+		record: func() *lease { return m.lease }, wake: make(chan struct{}, 1),
+		gone: func() { poke(m.isolator.wake) }}
 }
 
 // acquire takes the lease, and confirms the promotion behind it. Whoever granted a
@@ -249,13 +250,11 @@ func (k *leaseKeeper) tendLease(ctx context.Context) error {
 // only when the lease would have run out.
 func (k *leaseKeeper) tellIfGone() {
 	if held, _ := k.record().held(); held == 0 {
-		k.by.leaseIsGone()
+		k.gone()
 	}
 }
 
 // What a leaseKeeper asks of its manager, besides.
-
-func (m *manager) leaseIsGone() { poke(m.isolator.wake) }
 
 func (m *manager) noteConfirmed(epoch int64) {
 	m.update(func(s *state) { s.cluster.confirmed = epoch })

@@ -125,8 +125,8 @@ func (m *manager) askStatus(ctx context.Context) (*core.Server, error) {
 		server, err := m.asking.ask(ctx, func(ctx context.Context) (*core.Server, error) {
 			return m.topology().status(ctx, m.health)
 		})
-		if err == nil {
-			m.noteLocked(false)
+		if err == nil && m.accountsLocked() {
+			m.update(func(s *state) { s.access.locked = false })
 		}
 		if err == nil || mysql.IsAnswer(err) || m.writable() == 0 {
 			return server, err
@@ -140,25 +140,19 @@ func (m *manager) askStatus(ctx context.Context) (*core.Server, error) {
 		return nil, errors.Join(asked, err)
 	}
 	waits := server.SemiSync.WaitSessions > 0
-	m.noteLocked(waits)
+	m.update(func(s *state) {
+		if waits && !s.access.locked {
+			m.log.Warn("a statement that changes an account waits for acknowledgements: nobody can log in until " +
+				"replicas acknowledge it")
+		}
+		s.access.locked = waits
+	})
 	server.SemiSync.LocksAccounts = waits
 	if !waits {
 		return nil, cmp.Or(asked, errors.New("the sessions that waited for acknowledgements are gone; the status is "+
 			"asked for again"))
 	}
 	return server, nil
-}
-
-// noteLocked notes whether a session holds the locks of accounts while it waits for acknowledgements.
-func (m *manager) noteLocked(locked bool) {
-	if m.accountsLocked() == locked {
-		return
-	}
-	if locked {
-		m.log.Warn("a statement that changes an account waits for acknowledgements: nobody can log in until " +
-			"replicas acknowledge it")
-	}
-	m.update(func(s *state) { s.access.locked = locked })
 }
 
 // noteSilence notes that the simplest of questions was not answered as it should be, and counts a
