@@ -125,10 +125,11 @@ func (m *manager) askStatus(ctx context.Context) (*core.Server, error) {
 		server, err := m.asking.ask(ctx, func(ctx context.Context) (*core.Server, error) {
 			return m.topology().status(ctx, m.health)
 		})
-		if err == nil && m.accountsLocked() {
+		answers := err == nil || mysql.IsAnswer(err)
+		if answers && m.accountsLocked() {
 			m.update(func(s *state) { s.access.locked = false })
 		}
-		if err == nil || mysql.IsAnswer(err) || m.writable() == 0 {
+		if answers || m.writable() == 0 {
 			return server, err
 		}
 		asked = err
