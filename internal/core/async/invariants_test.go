@@ -207,7 +207,9 @@ func promised(old *core.Instance, p *core.Promotion) bool {
 		r, known = old.Latest.Get()
 	}
 	isSame, isThere := r.PodUID == p.PodUID, r.Node == p.Node
-	switch kept := p.NoWritesBelow > p.Epoch; {
+	pod, _ := old.Pod.Get()
+	isBeside := !answers && pod.Exists && pod.UID != p.PodUID && pod.Node != "" && (p.Node == "" || pod.Node == p.Node)
+	switch kept := p.NoWritesBelow > p.Epoch && !isBeside; {
 	case !known, isSame && !answers && kept, !isSame && !isThere:
 		return kept && (isSame || r.WritableEpoch == 0)
 	default:

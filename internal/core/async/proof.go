@@ -66,9 +66,11 @@ func managerFenced(o *core.Observation, holder *core.Instance, next int64) (prov
 func keptPromise(o *core.Observation, holder *core.Instance, next int64) (proven, bool) {
 	p := o.Cluster.Status.Promotion
 	r, known := lastWord(holder).Get()
-	isOld := !holder.Report.Known() && r.PodUID == p.PodUID
-	isElsewhere := r.WritableEpoch == 0 && !mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, p)
-	if p.NoWritesBelow < next || known && !isOld && !isElsewhere {
+	answers := holder.Report.Known()
+	isOld := !answers && r.PodUID == p.PodUID
+	isElsewhere := p.PodUID != "" && r.WritableEpoch == 0 && !mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, p)
+	isBeside := !answers && holder.Pod.Is(func(pod core.Pod) bool { return pod.UID != p.PodUID && mayTakeOver(pod, p) })
+	if p.NoWritesBelow < next || known && !isOld && !isElsewhere || isBeside {
 		return proven{}, false
 	}
 	return proven{core.ProofManagerFenced,

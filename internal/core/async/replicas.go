@@ -243,7 +243,7 @@ func (d *decision) ordersRefusedBelow(name string) int64 {
 		// What it has seen counts as well: the promise may have gone with its data, and
 		// orders of an earlier epoch are refused all the same.
 		if below := max(r.NoReceivingBelow, r.SeenEpoch); known && below > d.Status.Promotion.Epoch && in != victim &&
-			!d.IsToBeReinitialized(in.Name) && isOf(r, in) {
+			!d.MayBeReinitialized(in.Name) && isOf(r, in) {
 			until = max(until, below)
 		}
 	})

@@ -100,7 +100,7 @@ func (d *decision) welcomeBack() {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
 		if known && r.NoReceivingBelow > d.Status.Epoch && isOf(r, in) && !d.IsSurplus(in) && !d.g.Excludes(in.Name) &&
-			!d.IsToBeReinitialized(in.Name) {
+			!d.MayBeReinitialized(in.Name) {
 			d.Status.Epoch = r.NoReceivingBelow
 			d.Again = true
 		}
