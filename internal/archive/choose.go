@@ -49,6 +49,9 @@ func (p Place) Choose(ctx context.Context, a *facts.Archive, base facts.Base, ta
 		if err != nil && (!got.Aside || ctx.Err() != nil) {
 			return facts.Plan{}, otherwise(ctx, got, err)
 		}
+		if err != nil {
+			list = nil // what was read before it broke off is not the whole
+		}
 		read[got.Read.Pieces[len(got.Read.Pieces)-1].Key()] = list
 	}
 }

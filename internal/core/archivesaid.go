@@ -6,7 +6,7 @@ func (o Observation) Archive() (a *Archive) {
 	newest := int64(0)
 	for i := range o.Instances {
 		r, known := o.Instances[i].Report.Get()
-		if known && r.Archive != nil && r.WritableEpoch > newest {
+		if known && r.WritableEpoch > newest {
 			newest, a = r.WritableEpoch, r.Archive
 		}
 	}
