@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// init has tickers count from when the clock of synctest begins: whole seconds there, as from a time.Ticker.
+func init() { processBegan = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC) }
+
 // Tickers that began at different moments tick in the same one, so that one wake does for all.
 func TestTickersTickTogetherWheneverTheyBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
