@@ -38,7 +38,7 @@ func mutantsOfArchive() []mutant {
 
 func mutantsOfRetention() []mutant {
 	return []mutant{
-		{name: "retention goes by its Job's clock alone", seed: 35,
+		{name: "retention goes by its Job's clock alone", seed: 235,
 			mutation: mutation{Holdings: func(h *archive.Holdings) { h.Store = h.Local }}},
 		{name: "retention goes by half the window", seed: 11,
 			mutation: mutation{Holdings: func(h *archive.Holdings) { h.Window /= 2 }}},
