@@ -125,9 +125,9 @@ func TestARefusalNamesABackupThatWorks(t *testing.T) {
 	}
 }
 
-// TestABackupBehindAGapIsFoundWhateverItsClockSaid. A part is missing; the clock of the Job that took the
-// backup behind it was wrong, so that it looks older than that from which no replay comes over the gap.
-func TestABackupBehindAGapIsFoundWhateverItsClockSaid(t *testing.T) {
+// withGap is a store with a backup of before a part that is missing in the archive.
+func withGap(t *testing.T) (store.Store, *facts.Archive) {
+	t.Helper()
 	s, err := store.Open(storetest.Dir(t))
 	if err != nil {
 		t.Fatal(err)
@@ -135,6 +135,13 @@ func TestABackupBehindAGapIsFoundWhateverItsClockSaid(t *testing.T) {
 	archived := failedOver()
 	archived.Branches, archived.Parts = archived.Branches[:1], slices.Delete(archived.Parts[:6], 3, 4)
 	backUp(t, s, "before", 1, numbers("1-3", ""), at(3))
+	return s, archived
+}
+
+// TestABackupBehindAGapIsFoundWhateverItsClockSaid. A part is missing; the clock of the Job that took the
+// backup behind it was wrong, so that it looks older than that from which no replay comes over the gap.
+func TestABackupBehindAGapIsFoundWhateverItsClockSaid(t *testing.T) {
+	s, archived := withGap(t)
 	backUp(t, s, "behind", 1, numbers("1-5", ""), at(1))
 	backUp(t, s, "oldest", 1, numbers("1", ""), at(0))
 	task := recovery.Task{Cluster: "db", Target: recovery.Target{Time: at(6)}}
@@ -245,13 +252,7 @@ func TestATimeBehindAGapIsReachedWhateverTheClocksSaid(t *testing.T) {
 // TestABackupWhoseClockWasAheadLeadsToWhatWasWrittenBehindIt, where the part behind it was committed by the target,
 // as the clock of the primary says. So nothing in the backup is of later.
 func TestABackupWhoseClockWasAheadLeadsToWhatWasWrittenBehindIt(t *testing.T) {
-	s, err := store.Open(storetest.Dir(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	archived := failedOver()
-	archived.Branches, archived.Parts = archived.Branches[:1], slices.Delete(archived.Parts[:6], 3, 4)
-	backUp(t, s, "before", 1, numbers("1-3", ""), at(3))
+	s, archived := withGap(t)
 	backUp(t, s, "behind", 1, numbers("1-5", ""), at(30)) // in fact at(5)
 	task := recovery.Task{Cluster: "db", Target: recovery.Target{Time: at(6)}}
 	found, err := FindIn(t.Context(), s, seal.Key{}, archived, task, "8.4.6")
