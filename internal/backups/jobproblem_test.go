@@ -138,7 +138,7 @@ func TestARemovalWhoseJobCannotBeMadeSaysWhy(t *testing.T) {
 	if _, err := w.r.Reconcile(t.Context(), asked); err == nil {
 		t.Error("it is not tried again")
 	}
-	if is := storedSays(w.backup("b")); is.Reason != string(core.ReasonBackupRemovalFailed) ||
+	if is := storedSays(w.backup("b")); is.Reason != string(core.ReasonBackupRemovalHeld) ||
 		!strings.Contains(is.Message, "is not supported") {
 		t.Errorf("%+v", is)
 	}

@@ -86,14 +86,13 @@ func TestTheMetricsKnowWhoseABackupIs(t *testing.T) {
 }
 
 func TestARemovalThatFailsIsCounted(t *testing.T) {
-	fails := func(condition string) []metav1.Condition {
-		return []metav1.Condition{{Type: condition, Status: metav1.ConditionUnknown,
-			Reason: string(core.ReasonBackupRemovalFailed)}}
+	fails := func(condition string, reason core.Reason) []metav1.Condition {
+		return []metav1.Condition{{Type: condition, Status: metav1.ConditionUnknown, Reason: string(reason)}}
 	}
 	b, waits, c := going(), going(), goingCluster()
 	waits.Name = "waits"
-	b.Status.Conditions = append(b.Status.Conditions, fails(v1alpha1.ConditionBackupStored)...)
-	c.Status.Conditions = fails(v1alpha1.ConditionArchiveStored)
+	b.Status.Conditions = append(b.Status.Conditions, fails(v1alpha1.ConditionBackupStored, core.ReasonBackupRemovalFailed)...)
+	c.Status.Conditions = fails(v1alpha1.ConditionArchiveStored, core.ReasonBackupRemovalHeld)
 	got := gathered(t, newBackupWorld(t, b, waits, c))
 	if !slices.Contains(got, "removals_failing{db} 2") {
 		t.Errorf("got %q", got)

@@ -159,7 +159,7 @@ func (r *ReclaimReconciler) remove(ctx context.Context, c *v1alpha1.Cluster) (ct
 
 func (r *ReclaimReconciler) removal(c *v1alpha1.Cluster) *removal {
 	m := &removal{Removal: resources.ArchiveRemoval(c), object: c, kind: "Cluster",
-		failed: hasFailed(c.Status.Conditions, v1alpha1.ConditionArchiveStored),
+		told:   hasFailed(c.Status.Conditions, v1alpha1.ConditionArchiveStored),
 		forget: fmt.Sprintf("kubectl cnmsql backup forget --cluster %s -n %s", c.Name, c.Namespace),
 		task:   backupjob.Task{Namespace: c.Namespace, Cluster: c.Name, ClusterUID: string(c.UID)},
 		tell: func(ctx context.Context, is metav1.ConditionStatus, reason core.Reason, message string) error {
@@ -285,7 +285,7 @@ func (r *ReclaimReconciler) tell(
 		return client.IgnoreNotFound(err)
 	}
 	kind := corev1.EventTypeNormal
-	if reason == core.ReasonBackupRemovalFailed {
+	if reason == core.ReasonBackupRemovalHeld || reason == core.ReasonBackupRemovalFailed {
 		kind = corev1.EventTypeWarning
 	}
 	r.event(c, kind, reason, message)

@@ -180,7 +180,7 @@ func TestAnArchiveThatCannotBeRemovedIsToldWithTheWayOut(t *testing.T) {
 				t.Errorf("want %q: %+v", words, c)
 			}
 		}
-		if told := w.Events(); len(told) != 1 || !strings.Contains(told[0], "RemovalFailed") {
+		if told := w.Events(); len(told) != 1 || !strings.Contains(told[0], "RemovalHeld") {
 			t.Errorf("told %q", told)
 		}
 	}

@@ -39,8 +39,8 @@ type removal struct {
 	task                backupjob.Task
 	// tell writes down how it stands.
 	tell func(ctx context.Context, is metav1.ConditionStatus, reason core.Reason, message string) error
-	// failed is set once it was told why the data could not be removed.
-	failed bool
+	// told is set once more was told than that the Job goes on: why it cannot, or why one before it failed.
+	told bool
 	// fails tells of what does not go with the object why it cannot be done now; then there is no tell.
 	fails func(ctx context.Context, why string) error
 }
@@ -64,7 +64,7 @@ func (r *remover) follow(ctx context.Context, m *removal) (done bool, again time
 	case err != nil:
 		return false, 0, err
 	case !m.IsOf(job):
-		again, err = r.fails(ctx, m, "the Job "+job.Name+" exists and is not this "+m.kind+"'s; delete it")
+		again, err = r.held(ctx, m, "the Job "+job.Name+" exists and is not this "+m.kind+"'s; delete it")
 		return false, again, err
 	case job.DeletionTimestamp != nil:
 		return false, lookAgain, nil
@@ -80,7 +80,7 @@ func (r *remover) follow(ctx context.Context, m *removal) (done bool, again time
 	default:
 		var why string
 		if why, err = r.lastWords(ctx, job); err == nil {
-			again, err = r.fails(ctx, m, fmt.Sprintf("the Job %s failed (%s): %s", job.Name, failed.Message, why))
+			again, err = r.failed(ctx, m, fmt.Sprintf("the Job %s failed (%s): %s", job.Name, failed.Message, why))
 		}
 	}
 	return false, again, err
@@ -97,7 +97,7 @@ func (r *remover) goesOn(ctx context.Context, m *removal, job *batchv1.Job) (aga
 	case err != nil:
 		return again, err
 	case why != nil:
-		_, err = r.fails(ctx, m, why.message)
+		_, err = r.held(ctx, m, why.message)
 		return lookAgain, err
 	}
 	return again, r.runs(ctx, m, job)
@@ -106,7 +106,7 @@ func (r *remover) goesOn(ctx context.Context, m *removal, job *batchv1.Job) (aga
 // runs tells that the Job goes on: a store that cannot be reached keeps it for minutes. What was told
 // of one before it that failed says more.
 func (r *remover) runs(ctx context.Context, m *removal, job *batchv1.Job) error {
-	if m.tell == nil || m.failed {
+	if m.tell == nil || m.told {
 		return nil
 	}
 	return m.tell(ctx, metav1.ConditionUnknown, core.ReasonBackupRemovalWaits, fmt.Sprintf("the Job %s removes %s; "+
@@ -120,11 +120,11 @@ func (r *remover) runs(ctx context.Context, m *removal, job *batchv1.Job) error 
 func (r *remover) begin(ctx context.Context, m *removal, job *batchv1.Job) (again time.Duration, err error) {
 	again, err = r.make(ctx, m, job)
 	if isRefused(err) {
-		return r.fails(ctx, m, fmt.Sprintf("the API server refuses its Job %s, or what goes with it: %s", m.Name, err))
+		return r.held(ctx, m, fmt.Sprintf("the API server refuses its Job %s, or what goes with it: %s", m.Name, err))
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		why := fmt.Sprintf("its Job %s, or what goes with it, could not be made: %s", m.Name, err)
-		_, untold := r.fails(ctx, m, why)
+		_, untold := r.held(ctx, m, why)
 		err = errors.Join(err, untold)
 	}
 	return again, err
@@ -133,7 +133,7 @@ func (r *remover) begin(ctx context.Context, m *removal, job *batchv1.Job) (agai
 func (r *remover) make(ctx context.Context, m *removal, job *batchv1.Job) (again time.Duration, err error) {
 	files, err := resources.StoreFiles(m.Store, SecretReader(ctx, r.live, m.object.GetNamespace()))
 	if missing := AsMissing(err); missing != nil {
-		return r.fails(ctx, m, missing.Error())
+		return r.held(ctx, m, missing.Error())
 	}
 	if err != nil {
 		return 0, err
@@ -159,7 +159,7 @@ func (r *remover) make(ctx context.Context, m *removal, job *batchv1.Job) (again
 		return 0, err
 	}
 	if !m.IsOf(secret) {
-		return r.fails(ctx, m, "the Secret "+secret.Name+" exists and is not this "+m.kind+"'s; delete it")
+		return r.held(ctx, m, "the Secret "+secret.Name+" exists and is not this "+m.kind+"'s; delete it")
 	}
 	// The Job of a Cluster that has another store by now goes on where it is, with what it has.
 	if !bytes.Equal(secret.Data[store.FileConfig], files[store.FileConfig]) {
@@ -182,15 +182,28 @@ func (r *remover) account(ctx context.Context, m *removal, job *batchv1.Job) err
 	return err
 }
 
-// fails tells why the data are still there, and what can be done.
-func (r *remover) fails(ctx context.Context, m *removal, why string) (again time.Duration, err error) {
+// held tells why no Job removes the data now, and what can be done. It holds until one does.
+func (r *remover) held(ctx context.Context, m *removal, why string) (again time.Duration, err error) {
+	return r.stays(ctx, m, core.ReasonBackupRemovalHeld, why)
+}
+
+// failed tells why the Job did not remove the data. It holds until they are gone, for the next Job may
+// take minutes until it knows more.
+func (r *remover) failed(ctx context.Context, m *removal, why string) (again time.Duration, err error) {
+	return r.stays(ctx, m, core.ReasonBackupRemovalFailed, why)
+}
+
+// stays tells that the data are still there.
+func (r *remover) stays(
+	ctx context.Context, m *removal, reason core.Reason, why string,
+) (again time.Duration, err error) {
 	if m.fails != nil {
 		return maxPause, m.fails(ctx, why)
 	}
-	m.failed = true
+	m.told = true
 	message := fmt.Sprintf("%s is not removed from the store: %s. It is tried again; "+
 		"to leave the data there and be rid of the %s: %s", m.where, why, m.kind, m.forget)
-	return r.pause(m), m.tell(ctx, metav1.ConditionUnknown, core.ReasonBackupRemovalFailed, message)
+	return r.pause(m), m.tell(ctx, metav1.ConditionUnknown, reason, message)
 }
 
 // pause before a removal is tried again.

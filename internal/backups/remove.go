@@ -95,7 +95,7 @@ func (r *Reconciler) removal(ctx context.Context, b *v1alpha1.Backup) (*removal,
 	c.Name, c.Namespace = key.Name, key.Namespace
 	is := resources.RecordOf(b)
 	return &removal{Removal: resources.BackupRemoval(c, b), object: b, kind: "Backup",
-		failed: hasFailed(b.Status.Conditions, v1alpha1.ConditionBackupStored),
+		told:   hasFailed(b.Status.Conditions, v1alpha1.ConditionBackupStored),
 		where:  fmt.Sprintf("%s/base/%s", is.Path, is.ID),
 		forget: fmt.Sprintf("kubectl cnmsql backup forget %s -n %s", b.Name, b.Namespace),
 		task: backupjob.Task{Namespace: b.Namespace, Backup: b.Name, BackupUID: string(b.UID),
@@ -105,7 +105,7 @@ func (r *Reconciler) removal(ctx context.Context, b *v1alpha1.Backup) (*removal,
 		}}, nil
 }
 
-// hasFailed reports whether the condition of a removal says why it failed.
+// hasFailed reports whether the condition of a removal says why its last Job failed.
 func hasFailed(all []metav1.Condition, of string) bool {
 	is := meta.FindStatusCondition(all, of)
 	return is != nil && is.Reason == string(core.ReasonBackupRemovalFailed)
@@ -125,7 +125,7 @@ func (r *Reconciler) stored(
 	switch reason {
 	case core.ReasonBackupRemoved:
 		r.event(b, corev1.EventTypeNormal, reason, message)
-	case core.ReasonBackupRemovalFailed:
+	case core.ReasonBackupRemovalHeld, core.ReasonBackupRemovalFailed:
 		r.event(b, corev1.EventTypeWarning, reason, message)
 	}
 	return nil

@@ -194,6 +194,26 @@ func TestARemovalThatFailsIsToldAndTriedAgain(t *testing.T) {
 	}
 }
 
+// TestARemovalSaysNoMoreWhatHeldIt: a Secret was missing, and was made again.
+func TestARemovalSaysNoMoreWhatHeldIt(t *testing.T) {
+	w := newBackupWorld(t, going(), aCluster())
+	if b, _ := w.step(); storedSays(b).Reason != string(core.ReasonBackupRemovalHeld) {
+		t.Errorf("without its Secret: %+v", storedSays(b))
+	}
+	again := storeSecret.DeepCopy()
+	again.ResourceVersion = ""
+	w.Must(w.Create(t.Context(), again))
+	w.step()
+	if b, _ := w.step(); w.job("b-remove") == nil ||
+		storedSays(b).Reason != string(core.ReasonBackupRemovalWaits) {
+		t.Errorf("once the Job goes on: %+v", storedSays(b))
+	}
+	w.Must(w.Delete(t.Context(), again))
+	if b, _ := w.step(); storedSays(b).Reason != string(core.ReasonBackupRemovalHeld) {
+		t.Errorf("when it is missing again beside the Job: %+v", storedSays(b))
+	}
+}
+
 func TestWhatStandsInTheWayOfARemovalIsNamed(t *testing.T) {
 	foreign := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "b-remove", Namespace: "ns"}}
 	for words, objs := range map[string][]client.Object{
@@ -208,7 +228,7 @@ func TestWhatStandsInTheWayOfARemovalIsNamed(t *testing.T) {
 				t.Errorf("want %q: %+v", words, b)
 			}
 		}
-		if told := w.Events(); len(told) != 1 || !strings.Contains(told[0], "RemovalFailed") {
+		if told := w.Events(); len(told) != 1 || !strings.Contains(told[0], "RemovalHeld") {
 			t.Errorf("told %q", told)
 		}
 	}

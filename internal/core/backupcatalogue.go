@@ -71,8 +71,12 @@ var backups = []row[Reason]{
 		"the Backup, or the Cluster, is deleted, and its data are not removed yet: who may write has to end " +
 			"first, or the Job goes on that removes them",
 		"retention.md#delete-one-backup"},
+	{ReasonBackupRemovalHeld,
+		"event: the Backup, or the Cluster, is deleted, and the Job that removes its data cannot be made, or does " +
+			"not run; the message says why",
+		"retention.md#delete-one-backup"},
 	{ReasonBackupRemovalFailed,
-		"event: the Backup, or the Cluster, is deleted, and its data could not be removed; it is tried again",
+		"event: the Backup, or the Cluster, is deleted, and the Job that removes its data failed; it is tried again",
 		"retention.md#delete-one-backup"},
 	{ReasonBackupForgotten, "event: the Backup went, and its data stay in the store", "retention.md#delete-one-backup"},
 	{ReasonArchiveRemoved, "event: the Cluster was deleted, and all that it had in the store with it",

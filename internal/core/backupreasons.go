@@ -85,10 +85,11 @@ const (
 )
 
 // Removal of a Backup's data when it is deleted: reasons of its condition Stored, and events. The
-// second and third are those of a Cluster's archive, too, in its condition ArchiveStored.
+// second to fourth are those of a Cluster's archive, too, in its condition ArchiveStored.
 const (
 	ReasonBackupRemoved       Reason = "Removed"
 	ReasonBackupRemovalWaits  Reason = "RemovalWaits"
+	ReasonBackupRemovalHeld   Reason = "RemovalHeld"
 	ReasonBackupRemovalFailed Reason = "RemovalFailed"
 	ReasonBackupForgotten     Reason = "BackupForgotten"
 )
