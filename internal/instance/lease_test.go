@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	coordination "k8s.io/api/coordination/v1"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 )
 
@@ -148,5 +150,41 @@ func TestALeaseThatWasTakenAwayIsNotRenewed(t *testing.T) {
 	}
 	if held, _ := one.held(); held != 0 {
 		t.Error("it believes that it still holds it")
+	}
+}
+
+// primaryOf7 is what a leaseKeeper knows of its instance: a primary of epoch 7 whose mysqld answers, and which
+// has not renewed its lease for as long as it should not.
+type primaryOf7 struct {
+	leased
+	record *lease
+}
+
+func (p primaryOf7) facts() *agent.Facts {
+	epoch, _ := p.record.held()
+	now := time.Now()
+	return &agent.Facts{Now: now, LeaseEpoch: epoch, LeaseRenewed: now.Add(-core.LeaseRenewal), WritableEpoch: 7,
+		Cluster: &agent.Cluster{Epoch: 7, Instances: 3, Lease: true},
+		Mysqld:  agent.Mysqld{Up: true, MayWrite: true, AnsweredAt: now}}
+}
+
+// A keeper who finds the record to be another's has it looked at once whether its primary must isolate
+// itself. Whoever renews it does not, nor does whoever is told nothing: the lease counts until it runs out.
+func TestAKeeperWhoseLeaseIsAnothersSaysSo(t *testing.T) {
+	for what, happens := range map[string]func(k *fakeKube){
+		"renewed":   func(*fakeKube) {},
+		"unheard":   func(k *fakeKube) { k.setDown(true) },
+		"another's": func(k *fakeKube) { must(t, leaseOf(k, "db-2").acquire(t.Context(), 8)) },
+	} {
+		k, told := &fakeKube{}, 0
+		record := leaseOf(k, "db-1")
+		must(t, record.acquire(t.Context(), 7))
+		keeper := &leaseKeeper{me: "db-1", log: slog.New(slog.DiscardHandler), by: primaryOf7{record: record},
+			kube: func() Kubernetes { return k }, record: func() *lease { return record }, gone: func() { told++ }}
+		happens(k)
+		err := keeper.tendLease(t.Context())
+		if isLost := what == "another's"; (err == nil) != (what == "renewed") || told > 0 != isLost {
+			t.Errorf("%s: it says %v, and was told %d times to isolate itself", what, err, told)
+		}
 	}
 }
