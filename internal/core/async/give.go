@@ -181,9 +181,8 @@ func (d *decision) giveOrOpen() {
 		}
 		return
 	}
-	if name := d.holdsMore(r); name != "" {
-		d.Block(core.RefusalLostTransactions, fmt.Sprintf("%s was closed for writes to give its data, and does not "+
-			"open again: %s holds transactions that it does not have. Decide which copy is right, and delete the Pods and PersistentVolumeClaims of the others", holder.Name, name))
+	if name, mayGo := d.holdsMore(r); name != "" {
+		d.keepClosed(holder.Name, name, mayGo)
 		return
 	}
 	d.grant(election{winner: holder.Name, podUID: r.PodUID, node: r.Node, holds: r.Server.Holds()},
@@ -216,10 +215,11 @@ func (d *decision) isLeftOut(name string) bool {
 	return slices.Contains(d.Status.Diverged, name) || d.MayBeReinitialized(name)
 }
 
-// holdsMore names an instance that holds what the closed primary lacks. That a human wishes
-// it again gives up what is only its own; what the primary had once, and lost, it does not.
-func (d *decision) holdsMore(closed core.Report) string {
-	name, holds := "", closed.Server.Holds()
+// holdsMore names an instance that holds what the closed primary lacks. That a human wishes it again gives
+// up what is only its own; what the primary had once, and lost, it does not. mayGo reports whether that is
+// all there is, and nothing is missing but which volume the instance has: the wish may be for another.
+func (d *decision) holdsMore(closed core.Report) (name string, mayGo bool) {
+	holds := closed.Server.Holds()
 	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
 		r, ok := serving(in)
 		if !ok || slices.Contains(d.Status.Diverged, in.Name) {
@@ -227,9 +227,24 @@ func (d *decision) holdsMore(closed core.Report) string {
 		}
 		extra := r.Server.Holds().Subtract(holds)
 		isLost := slices.Contains(extra.Sources(), closed.Server.UUID)
-		if isLost || !extra.IsEmpty() && !d.IsToBeReinitialized(in.Name) {
-			name = in.Name
+		if !isLost && (extra.IsEmpty() || d.IsToBeReinitialized(in.Name)) {
+			return
+		}
+		if goes := !isLost && d.MayBeReinitialized(in.Name); name == "" || !goes {
+			name, mayGo = in.Name, goes
 		}
 	})
-	return name
+	return name, mayGo
+}
+
+// keepClosed leaves a primary closed, for another instance holds more than it does.
+func (d *decision) keepClosed(closed, more string, mayGo bool) {
+	if mayGo {
+		d.Doing(fmt.Sprintf("%s stays closed until it is known which volume %s has, whose data is to be recreated",
+			closed, more))
+		return
+	}
+	d.Block(core.RefusalLostTransactions, fmt.Sprintf("%s was closed for writes to give its data, and does not "+
+		"open again: %s holds transactions that it does not have. Decide which copy is right, and delete the Pods "+
+		"and PersistentVolumeClaims of the others", closed, more))
 }

@@ -362,7 +362,7 @@ func (d *decision) takesOver(op *core.Operation, final core.Report) (e election,
 	if unfit != nil {
 		return e, unfit.Message
 	}
-	if more := d.holdsMore(final); more != "" {
+	if more, _ := d.holdsMore(final); more != "" {
 		return e, more + " holds transactions that " + op.From + " does not have"
 	}
 	if !final.Server.Executed.Contains(final.Server.Holds()) {
