@@ -82,11 +82,7 @@ func TestAStartRestoresTheInternalAccountsOfAServerThatIsReadOnly(t *testing.T) 
 // the locks of all accounts, and the server is not hung.
 func TestAnAccountStatementThatWaitsIsNoHungServer(t *testing.T) {
 	w := newWorld(t, quorum)
-	one := w.start(1)
-	w.bootstrap(one)
-	db := w.app(one)
-	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
-	w.order(one, control.SetAcks{Epoch: w.epoch(), Acks: 1})
+	one, _ := w.startWhereCommitsWait()
 	p := one.proc()
 	root := w.rootOf(one)
 	go func() { _, _ = root.Exec("CREATE USER joe") }()

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"database/sql"
 	"testing"
 
 	"cnmsql.co/internal/control"
@@ -11,11 +12,7 @@ import (
 // always does. Accounts are free, and the manager finds that out.
 func TestAccountsAreFreeThoughOtherCommitsWait(t *testing.T) {
 	w := newWorld(t, quorum)
-	one := w.start(1)
-	w.bootstrap(one)
-	db := w.app(one)
-	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
-	w.order(one, control.SetAcks{Epoch: w.epoch(), Acks: 1})
+	one, db := w.startWhereCommitsWait()
 	go func() { _, _ = db.Exec("INSERT INTO t (v) VALUES (1)") }()
 	waits := func(r core.Report) bool { return r.Server != nil && r.Server.SemiSync.WaitSessions == 1 }
 	w.await(one, "waiting", waits)
@@ -23,4 +20,15 @@ func TestAccountsAreFreeThoughOtherCommitsWait(t *testing.T) {
 	w.await(one, "heard as a whole", func(r core.Report) bool {
 		return waits(r) && !r.Server.SemiSync.LocksAccounts && !one.m.accountsLocked()
 	})
+}
+
+// startWhereCommitsWait starts a primary alone, whose commits wait for a replica from now on, and returns the
+// application's access to it. There is a table t.
+func (w *world) startWhereCommitsWait() (*node, *sql.DB) {
+	one := w.start(1)
+	w.bootstrap(one)
+	db := w.app(one)
+	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	w.order(one, control.SetAcks{Epoch: w.epoch(), Acks: 1})
+	return one, db
 }
