@@ -355,11 +355,11 @@ const (
 // SemiSync is the state of semi-synchronous replication, both sides.
 type SemiSync struct {
 	SourceEnabled bool `json:"sourceEnabled,omitempty"`
-	// SourceActive is false after a fall-back to asynchronous replication.
+	// SourceActive is false after a fall-back to asynchronous replication, and unless SourceEnabled.
 	SourceActive bool `json:"sourceActive,omitempty"`
 	// Acks is the number of acknowledgements each commit waits for.
 	Acks int `json:"acks,omitempty"`
-	// Clients is the number of attached semi-synchronous replicas.
+	// Clients is the number of attached semi-synchronous replicas; 0 unless SourceEnabled.
 	Clients int `json:"clients,omitempty"`
 	// Blocks tells whether a commit waits for ever, rather than falling back to asynchronous.
 	Blocks         bool `json:"blocks,omitempty"`

@@ -22,6 +22,8 @@ type Server struct {
 	version func() Version
 	// together: its connections take several questions at once.
 	together bool
+	// idle is what the last status needs not ask for again.
+	idle idle
 }
 
 // Open prepares connections through a socket. The accounts are asked for at each

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
@@ -18,10 +19,19 @@ func (s *Server) Status(ctx context.Context) (*core.Server, error) {
 	out := &core.Server{}
 	var row map[string]string
 	var heard receiver
-	err := s.askStatus(ctx, out, askReceiver(&heard), showReplicaStatus(&row))
+	follows := []question{askReceiver(&heard)}
+	followed := !s.idle.replica.Load()
+	if followed {
+		follows = append(follows, showReplicaStatus(&row))
+	}
+	err := s.askStatus(ctx, out, follows...)
+	if err == nil && heard.exists && !followed {
+		err = s.ask(ctx, showReplicaStatus(&row))
+	}
 	if err != nil {
 		return nil, err
 	}
+	s.idle.replica.Store(!heard.exists)
 	if out.Replication, err = s.replicationOf(ctx, row, heard); err != nil {
 		return nil, err
 	}
@@ -42,16 +52,33 @@ func (s *Server) MemberStatus(ctx context.Context) (*core.Server, error) {
 	return out, err
 }
 
+// idle are the sides of replication of which a server said, in its last status, that it does not have them.
+// What asks for more of such a side is left out of the next one: SHOW GLOBAL STATUS costs mysqld more than
+// all else that it is asked, and has it walk through all its sessions. A server that has the side by then
+// tells so in what is asked always, and is asked for the rest at once.
+type idle struct{ source, replica atomic.Bool }
+
 // askStatus asks for the position, and after it what else is asked. How commits wait is read
 // before the position: every commit in it that came after waited so.
 func (s *Server) askStatus(ctx context.Context, out *core.Server, more ...question) error {
-	waits := s.askSemiSyncStatus(&out.SemiSync)
-	err := s.ask(ctx, append([]question{waits, s.askSettingsAndPosition(out)}, more...)...)
-	if isError(err, errUnknownVariable) { // the plugins are not loaded
+	wasIdle := s.idle.source.Load()
+	questions := append([]question{s.askSettingsAndPosition(out)}, more...)
+	if !wasIdle {
+		questions = append([]question{s.askSemiSyncStatus(&out.SemiSync)}, questions...)
+	}
+	err := s.ask(ctx, questions...)
+	switch {
+	case isError(err, errUnknownVariable): // the plugins are not loaded
 		out.SemiSync = core.SemiSync{}
 		return s.ask(ctx, append([]question{askPosition(out)}, more...)...)
+	case err != nil:
+		return err
 	}
-	return err
+	s.idle.source.Store(!out.SemiSync.SourceEnabled)
+	if wasIdle && out.SemiSync.SourceEnabled {
+		return s.askStatus(ctx, out, more...)
+	}
+	return nil
 }
 
 // WaitingStatus is Status of a primary of which a session may hold the locks of accounts
@@ -212,6 +239,8 @@ func (s *Server) applierError(ctx context.Context, row map[string]string) (errno
 // received in between, before the connection breaks, would be in neither: such a replica would be
 // believed to receive nothing more, and to hold less than it does.
 type receiver struct {
+	// exists: the server is told whom to follow.
+	exists    bool
 	connected bool
 	// silent: nothing was heard for core.SilentAfter. It is not known of a connection that
 	// has not had a heartbeat, for none is sent while there is always something else to
@@ -242,6 +271,7 @@ func askReceiver(out *receiver) question {
 				}
 				return err
 			}
+			out.exists = true
 			out.silent = silence.Valid && silence.Float64 >= core.SilentAfter.Seconds()
 			out.lag = max(lag.Float64, 0) // the source's clock may be ahead
 			return nil

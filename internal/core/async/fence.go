@@ -56,10 +56,10 @@ func (d *decision) enoughWithout(gone *core.Instance, acks int) bool {
 }
 
 // clients returns how many replicas the primary says are attached to it, heard here or not, and
-// whether it says that.
+// whether it says that. One whose commits wait for nobody counts none.
 func (d *decision) clients() (n int, known bool) {
 	r, ok := serving(d.holder())
-	if !ok {
+	if !ok || !r.Server.SemiSync.SourceEnabled {
 		return 0, false
 	}
 	return r.Server.SemiSync.Clients, true
