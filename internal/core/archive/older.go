@@ -4,9 +4,11 @@ import "time"
 
 // isOlder reports whether a backup is of before the target, which is a time, though its own time says
 // otherwise: that is by the clock of its Job, which may be ahead. The first part that the primary of its epoch
-// wrote behind all that is in it proves that, if that begins with what was committed by then; before is a moment
-// before that. A later primary proves nothing: its clock is another one than that by which what the backup holds
-// is dated. What has to be known first is asked for; what nobody can read proves nothing.
+// wrote behind all that is in it shows that, if that begins with what was committed by then; before is a moment
+// before that. The primary's clock is believed, as for every target that is a time: one that was set back
+// within the epoch may date what the backup holds behind what came after it. A later primary shows nothing:
+// its clock is another one than that by which what the backup holds is dated. What has to be known first is
+// asked for; what nobody can read shows nothing.
 func (s *selector) isOlder(base Base) (before time.Time, is bool) {
 	for _, p := range s.line.parts {
 		holds := p.Before.Contains(base.End)
