@@ -91,7 +91,8 @@ func TestARemovalThatFailsIsCounted(t *testing.T) {
 	}
 	b, waits, c := going(), going(), goingCluster()
 	waits.Name = "waits"
-	b.Status.Conditions = append(b.Status.Conditions, fails(v1alpha1.ConditionBackupStored, core.ReasonBackupRemovalFailed)...)
+	b.Status.Conditions = append(b.Status.Conditions,
+		fails(v1alpha1.ConditionBackupStored, core.ReasonBackupRemovalFailed)...)
 	c.Status.Conditions = fails(v1alpha1.ConditionArchiveStored, core.ReasonBackupRemovalHeld)
 	got := gathered(t, newBackupWorld(t, b, waits, c))
 	if !slices.Contains(got, "removals_failing{db} 2") {

@@ -194,7 +194,7 @@ func TestARemovalThatFailsIsToldAndTriedAgain(t *testing.T) {
 	}
 }
 
-// TestARemovalSaysNoMoreWhatHeldIt: a Secret was missing, and was made again.
+// TestARemovalSaysNoMoreWhatHeldIt reports of one whose Secret was missing, and was made again.
 func TestARemovalSaysNoMoreWhatHeldIt(t *testing.T) {
 	w := newBackupWorld(t, going(), aCluster())
 	if b, _ := w.step(); storedSays(b).Reason != string(core.ReasonBackupRemovalHeld) {
