@@ -19,6 +19,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/backup"
+	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/queue"
 	"cnmsql.co/internal/tell"
 )
@@ -75,7 +76,7 @@ func (r *GapReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		if create, wake := backup.AfterGap(gap.MissingSince.Time, r.Now(), all); !create {
+		if create, wake := backup.AfterGap(GapOf(gap), r.Now(), all); !create {
 			return ctrl.Result{RequeueAfter: wake}, nil
 		}
 	}
@@ -123,6 +124,16 @@ func whatLacks(is *v1alpha1.ContinuousArchivingStatus) string {
 	return "the archive lacks " + is.Missing
 }
 
+// GapOf is the gap that the status tells, which has one. A set of many parts is told in short there: then it
+// is not known what is missing.
+func GapOf(is *v1alpha1.ContinuousArchivingStatus) backup.Gap {
+	gap := backup.Gap{Since: is.MissingSince.Time}
+	if set, err := gtid.Parse(is.Missing); err == nil {
+		gap.Missing = set
+	}
+	return gap
+}
+
 // gapBackupName has at most 56 characters, as a Backup's name may.
 func gapBackupName(cluster string, now time.Time) string {
 	return strings.TrimRight(cluster[:min(len(cluster), 37)], "-") + "-gap-" + now.UTC().Format("20060102150405")
@@ -146,6 +157,9 @@ func TakenOf(ctx context.Context, from client.Reader, c *v1alpha1.Cluster) ([]ba
 		}
 		if s := b.Status.StoppedAt; s != nil && isOver(b) {
 			t.Ended = s.Time
+		}
+		if set, err := gtid.Parse(b.Status.BeginGTID); err == nil {
+			t.Holds = &set
 		}
 		out = append(out, t)
 	}

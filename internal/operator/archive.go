@@ -74,7 +74,7 @@ func (r *Reconciler) gapClosed(ctx context.Context, c *v1alpha1.Cluster) bool {
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "whether a backup was taken since the gap in the archive is not known")
 	}
-	return backup.GapClosed(is.MissingSince.Time, all)
+	return backup.GapClosed(backups.GapOf(is), all)
 }
 
 // describeArchive says how far binary logs are archived.

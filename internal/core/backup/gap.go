@@ -3,6 +3,8 @@ package backup
 import (
 	"slices"
 	"time"
+
+	"cnmsql.co/internal/gtid"
 )
 
 const (
@@ -12,6 +14,14 @@ const (
 	maxGapPause = 6 * time.Hour
 )
 
+// Gap is what the archive lacks.
+type Gap struct {
+	// Since is when that was found, or that the archive has moved.
+	Since time.Time
+	// Missing are the transactions; none where that is not known, as of an archive that has moved.
+	Missing gtid.Set
+}
+
 // Taken is what is known of a Backup of the Cluster.
 type Taken struct {
 	Created time.Time
@@ -20,28 +30,32 @@ type Taken struct {
 	// Ended is zero while it goes on; Completed only if the backup is in the store.
 	Ended     time.Time
 	Completed bool
+	// Holds is what a completed one surely holds; nil where that is not known, as of a set of very many parts.
+	Holds *gtid.Set
 }
 
-// Closes tells whether the backup holds what an archive lacks since a moment: it was begun
-// later, and holds all that the primary had executed then.
-func (b Taken) Closes(since time.Time) bool { return b.Completed && !b.Started.Before(since) }
-
-// GapClosed tells whether one can be restored to what was written after a gap in the
-// archive that was found at that moment.
-func GapClosed(since time.Time, all []Taken) bool {
-	return slices.ContainsFunc(all, func(b Taken) bool { return b.Closes(since) })
+// Closes reports whether one can be restored to what was written after a gap, from this backup: it holds what
+// the archive lacks. That it began later is not enough, for it may be of a replica that lagged, while the
+// primary could not be asked what to wait for; but it is what is known where the archive has moved.
+func (b Taken) Closes(gap Gap) bool {
+	return b.Completed && !b.Started.Before(gap.Since) && (b.Holds == nil || b.Holds.Contains(gap.Missing))
 }
 
-// AfterGap tells whether a Backup is to be made, because the archive has a gap that was
-// found at that moment; or when to look again, 0 if something else will tell.
-func AfterGap(since, now time.Time, all []Taken) (create bool, wake time.Duration) {
+// GapClosed reports whether one can be restored to what was written after a gap.
+func GapClosed(gap Gap, all []Taken) bool {
+	return slices.ContainsFunc(all, func(b Taken) bool { return b.Closes(gap) })
+}
+
+// AfterGap reports whether a Backup is to be made, because the archive has a gap; or when to look again, 0 if
+// something else will tell. One that ended and does not close the gap is as one that failed.
+func AfterGap(gap Gap, now time.Time, all []Taken) (create bool, wake time.Duration) {
 	pause, last := gapPause, time.Time{}
 	for _, b := range all {
-		goesOn, later := b.Ended.IsZero(), b.Started.IsZero() || !b.Started.Before(since)
+		goesOn, later := b.Ended.IsZero(), b.Started.IsZero() || !b.Started.Before(gap.Since)
 		switch {
-		case b.Closes(since) || goesOn && later:
+		case b.Closes(gap) || goesOn && later:
 			return false, 0
-		case !goesOn && !b.Completed && !b.Created.Before(since): // it failed
+		case !goesOn && !b.Created.Before(gap.Since):
 			if !last.IsZero() {
 				pause = min(2*pause, maxGapPause)
 			}

@@ -3,10 +3,15 @@ package backup
 import (
 	"testing"
 	"time"
+
+	"cnmsql.co/internal/gtid"
 )
 
 func TestAGapAsksForOneBackup(t *testing.T) {
 	found := time.Date(2026, 11, 24, 1, 0, 0, 0, time.UTC)
+	gap := Gap{Since: found, Missing: gtid.MustParse("0000000a-0000-0000-0000-000000000000:5-9")}
+	whole, less := gtid.MustParse("0000000a-0000-0000-0000-000000000000:1-9"),
+		gtid.MustParse("0000000a-0000-0000-0000-000000000000:1-8")
 	at := func(minutes int) time.Time { return found.Add(time.Duration(minutes) * time.Minute) }
 	for name, c := range map[string]struct {
 		all    []Taken
@@ -25,7 +30,11 @@ func TestAGapAsksForOneBackup(t *testing.T) {
 		"one that waits since before": {all: []Taken{{Created: at(-2)}}, now: at(1)},
 		"one that goes on":            {all: []Taken{{Created: at(0), Started: at(1)}}, now: at(9)},
 		"one that is complete": {all: []Taken{{Created: at(0), Started: at(0), Ended: at(9),
-			Completed: true}}, now: at(9), closed: true},
+			Completed: true, Holds: &whole}}, now: at(9), closed: true},
+		"one that is complete, of which nobody knows what it holds": {all: []Taken{{Created: at(0), Started: at(0),
+			Ended: at(9), Completed: true}}, now: at(9), closed: true},
+		"one that is complete and lacks a part of it": {all: []Taken{{Created: at(0), Started: at(0), Ended: at(9),
+			Completed: true, Holds: &less}}, now: at(12), wake: 7 * time.Minute},
 		"one that has just failed": {all: []Taken{{Created: at(0), Ended: at(2)}}, now: at(5),
 			wake: 7 * time.Minute},
 		"one that has failed for long": {all: []Taken{{Created: at(0), Ended: at(2)}}, now: at(12), create: true},
@@ -35,10 +44,10 @@ func TestAGapAsksForOneBackup(t *testing.T) {
 			now: at(0), create: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if create, wake := AfterGap(found, c.now, c.all); create != c.create || wake != c.wake {
+			if create, wake := AfterGap(gap, c.now, c.all); create != c.create || wake != c.wake {
 				t.Errorf("create %t, wake %s", create, wake)
 			}
-			if closed := GapClosed(found, c.all); closed != c.closed {
+			if closed := GapClosed(gap, c.all); closed != c.closed {
 				t.Errorf("closed %t", closed)
 			}
 		})
@@ -47,7 +56,7 @@ func TestAGapAsksForOneBackup(t *testing.T) {
 	for i := range 20 {
 		all = append(all, Taken{Created: at(i), Ended: at(i)})
 	}
-	if _, wake := AfterGap(found, at(19), all); wake != maxGapPause {
+	if _, wake := AfterGap(gap, at(19), all); wake != maxGapPause {
 		t.Errorf("after twenty failures it pauses for %s", wake)
 	}
 }
