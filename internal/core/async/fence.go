@@ -94,6 +94,10 @@ func (d *decision) clearReinit(asked core.ReinitRequest, in *core.Instance) bool
 		return false
 	case !serves, d.MayGiveUp(asked):
 		return true
+	case receives(r): // what it holds is final once it does not, and it may have promised a moment before
+		d.again(core.Refresh{Instance: in.Name})
+		d.Doing("recreating the data of " + in.Name + ": it stops receiving")
+		return false
 	case !holder.Report.ReadAfter(in.Report):
 		d.again(core.Refresh{Instance: holder.Name})
 		d.Doing("recreating the data of " + in.Name + ": comparing what it holds with what " + holder.Name + " holds")

@@ -256,6 +256,9 @@ func (d *decision) clearRemoval(victim, holder *core.Instance) bool {
 	case slices.Contains(d.Status.Diverged, victim.Name):
 		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance "+
 			"has; if they do not matter: kubectl cnmsql reinit "+d.Cluster.Name+" "+victim.Name)
+	case d.mayVouch(victim):
+		d.again(core.ReceivePromise{Instance: victim.Name, Epoch: d.Status.Promotion.Epoch + 1})
+		d.Doing("removing " + victim.Name + ": it promises to vouch for this primary no more")
 	case holdsNothing(victim) && d.mayCountWithout(victim):
 		return true
 	case holdsNothing(victim):
@@ -267,6 +270,9 @@ func (d *decision) clearRemoval(victim, holder *core.Instance) bool {
 			"delete its Pod and PersistentVolumeClaim yourself if that does not matter")
 	case r.NoReceivingBelow <= d.Status.Promotion.Epoch:
 		d.beginRemoval(victim, holder)
+	case receives(r):
+		d.again(core.Refresh{Instance: victim.Name})
+		d.Doing("removing " + victim.Name + ": it stops receiving")
 	case !holder.Report.ReadAfter(victim.Report):
 		d.again(core.Refresh{Instance: holder.Name})
 		d.Doing("removing " + victim.Name + ": comparing what it holds with what " + holder.Name + " holds")
@@ -276,6 +282,14 @@ func (d *decision) clearRemoval(victim, holder *core.Instance) bool {
 		return why == ""
 	}
 	return false
+}
+
+// mayVouch reports whether an empty member could still vouch for a primary that has not read yet that it is
+// removed, and which would count it: it answers, and has not promised to vouch no more.
+func (d *decision) mayVouch(empty *core.Instance) bool {
+	return d.isMember(empty.Name) && empty.SaysEmpty() && empty.Report.Is(func(r core.Report) bool {
+		return r.Withheld == nil || r.Withheld.Below <= d.Status.Promotion.Epoch
+	})
 }
 
 // beginRemoval has the victim stop receiving, if commits go on without it once it is removed. A
