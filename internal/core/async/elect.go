@@ -22,6 +22,8 @@ type ballot struct {
 	// since is when reports begin to count: one from before is a lower bound of what its instance
 	// holds. The instance cannot win, and the winner must hold all that the report says.
 	since time.Time
+	// drained: nobody sends any more. What an instance that still receives says is a lower bound as well.
+	drained bool
 }
 
 // election is its result: a winner and all that it holds, or a refusal.
@@ -87,7 +89,7 @@ func (b ballot) voters() (voters []voter, unknown, diverged []string) {
 			unknown = append(unknown, in.Name)
 			continue
 		}
-		stale := in.Report.NotBefore().Before(b.since)
+		stale := in.Report.NotBefore().Before(b.since) || b.drained && receives(r)
 		voters = append(voters, voter{in: in, report: r, holds: r.Server.Holds(),
 			eligible: eligible(r) && !stale && !losesVolume(in), stale: stale, lacks: mayLack(b.o, r)})
 	}
@@ -207,6 +209,9 @@ func refuse(voters []voter) election {
 const volumeGoes = "its PersistentVolumeClaim is deleted, and its data is gone when its Pod stops"
 
 func (v voter) whyUnfit() string {
+	if v.stale && receives(v.report) {
+		return "it does not stop in time to receive what the failed primary sent"
+	}
 	if v.stale {
 		return "it does not answer in time"
 	}

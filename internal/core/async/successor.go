@@ -59,16 +59,15 @@ func (d *decision) isRefused(holder *core.Instance) bool {
 		return false
 	}
 	b := d.ballot(holder.Name, op.To)
-	b.since = countsSince(begun.At, proof)
-	isOpen := false
+	b.since, b.drained = countsSince(begun.At, proof), true
+	isOpen, patient := false, d.Now.Before(begun.At.Add(electionPatience))
 	others(d.Observation, holder.Name, func(in *core.Instance) {
 		r, ok := serving(in)
-		isAsked := d.Now.Before(begun.At.Add(electionPatience)) && in.Report.Known() &&
-			in.Report.NotBefore().Before(b.since)
-		isOpen = isOpen || isAsked || ok && receives(r) && r.NoReceivingBelow < next
+		isAsked := in.Report.Known() && in.Report.NotBefore().Before(b.since)
+		isOpen = isOpen || patient && (isAsked || ok && receives(r))
 	})
 	e := d.electWithin(b)
-	catchesUp := e.refusal == core.RefusalLag && d.Now.Before(begun.At.Add(electionPatience))
+	catchesUp := e.refusal == core.RefusalLag && patient
 	return !isOpen && !catchesUp && e.refusal != ""
 }
 
@@ -82,8 +81,8 @@ func (d *decision) electingSince(next int64) time.Time {
 
 // readPositions reports whether every instance that is heard of was asked after the proof, and
 // none still receives what a dead primary sent. Who was not is asked, and those that go on receiving have
-// their IO threads stopped. A demoted primary that answers sends on what it
-// holds, and is asked itself.
+// their IO threads stopped: what they say they hold is final once they are. Nobody is waited for longer than
+// patience. A demoted primary that answers sends on what it holds, and is asked itself.
 func (d *decision) readPositions(next int64, since, patience time.Time) bool {
 	stable := true
 	_, sends := serving(d.holder())
@@ -92,13 +91,14 @@ func (d *decision) readPositions(next int64, since, patience time.Time) bool {
 		if in.Name == d.Status.Promotion.Instance && !sends {
 			continue
 		}
-		if d.Now.Before(patience) && !d.fresh(in, since) {
+		patient := d.Now.Before(patience)
+		if patient && !d.fresh(in, since) {
 			stable = false
 			continue
 		}
-		if r, ok := serving(in); ok && !sends && receives(r) && r.NoReceivingBelow < next {
-			stable = false
-			d.stopReceiving(in.Name, next, since)
+		if r, ok := serving(in); ok && !sends && receives(r) {
+			stable = stable && !patient
+			d.stopReceiving(r, next, since)
 		}
 	}
 	if !stable {
@@ -108,13 +108,13 @@ func (d *decision) readPositions(next int64, since, patience time.Time) bool {
 	return stable
 }
 
-func (d *decision) stopReceiving(name string, next int64, since time.Time) {
-	if d.Now.Before(since.Add(receiveGrace)) {
-		d.Do(core.Refresh{Instance: name})
+func (d *decision) stopReceiving(r core.Report, next int64, since time.Time) {
+	if r.NoReceivingBelow >= next || d.Now.Before(since.Add(receiveGrace)) {
+		d.Do(core.Refresh{Instance: r.Instance})
 		d.RecheckAt(d.Now.Add(receiveLook))
 		return
 	}
-	d.again(core.ReceivePromise{Instance: name, Epoch: next})
+	d.again(core.ReceivePromise{Instance: r.Instance, Epoch: next})
 }
 
 // electSuccessor promotes who holds the most: a replica, or the demoted primary
@@ -126,7 +126,7 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 	b.since = since
 	r, serves := serving(holder)
 	if !serves {
-		b.exclude = holder.Name
+		b.exclude, b.drained = holder.Name, true
 	}
 	e := d.electWithin(b)
 	switch {
