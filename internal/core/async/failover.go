@@ -166,14 +166,22 @@ func (d *decision) newFailure() *failure {
 func (d *decision) newManager(f *failure) manager {
 	r, known := d.holder().Report.Get()
 	m := manager{report: r, mayComeBack: d.mayComeBack(), isRecovering: known && d.isRecovering(r)}
-	isStalled := r.Reason == core.InstanceDiskStalled
-	m.isHung = known && f.name == core.PrimaryHung && !isStalled && !d.isAnyWithheld()
-	// A Pod elsewhere that answers can promise nothing for the one that took writes.
-	m.canPromise = known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, d.Status.Promotion) && !isStalled
+	m.isHung = known && f.name == core.PrimaryHung && r.Reason != core.InstanceDiskStalled && !d.isAnyWithheld()
+	m.canPromise = d.canPromise()
 	if r.State != core.Failed && f.now.Before(f.comeBackBy) {
 		m.lacking = d.lackingOf(f.best)
 	}
 	return m
+}
+
+// canPromise reports whether the primary's manager can be asked for a promise that proves something. A Pod
+// elsewhere that answers can promise nothing for the one that took writes, and a volume that stalls keeps no
+// promise.
+func (d *decision) canPromise() bool {
+	return d.holder().Report.Is(func(r core.Report) bool {
+		return mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, d.Status.Promotion) &&
+			r.Reason != core.InstanceDiskStalled
+	})
 }
 
 // isRecovering reports whether mysqld was started again and recovers, by which it commits

@@ -90,19 +90,20 @@ func (d *decision) chooseSuccessor(why core.Reason) {
 }
 
 // byFitness compares two instances that could take over. Who stays and is not about to be
-// drained, whom all others can follow, who is not about to be restarted, takes traffic and
+// drained, whom all others can follow, who hears the primary, is not about to be restarted, takes traffic and
 // lags least goes first. A node of which nothing is known does not count as drained, nor such a Pod
 // as one that is current and ready.
 func (d *decision) byFitness(a, b voter) int {
 	goes := func(in *core.Instance) int {
 		return 2*btoi(d.IsSurplus(in)) + btoi(in.Node.Is(func(n core.Node) bool { return n.Draining }))
 	}
-	penalty := func(in *core.Instance) int {
-		return 2*btoi(!in.Pod.Is(func(pod core.Pod) bool { return pod.Current })) +
-			btoi(!in.Pod.Is(isReady))
+	penalty := func(v voter) int {
+		r := v.report.Server.Replication
+		return 4*btoi(r != nil && !r.Hears()) +
+			2*btoi(!v.in.Pod.Is(func(pod core.Pod) bool { return pod.Current })) + btoi(!v.in.Pod.Is(isReady))
 	}
 	return cmp.Or(cmp.Compare(goes(a.in), goes(b.in)), core.CompareSeries(a.report.Version, b.report.Version),
-		cmp.Compare(penalty(a.in), penalty(b.in)), cmp.Compare(lag(a.report), lag(b.report)),
+		cmp.Compare(penalty(a), penalty(b)), cmp.Compare(lag(a.report), lag(b.report)),
 		cmp.Compare(a.in.Ordinal, b.in.Ordinal))
 }
 
@@ -328,10 +329,10 @@ func (d *decision) demoteAndGrant(op *core.Operation) {
 	case !ok && d.lateness(op) != "" && d.diagnosis.name == core.PrimaryHealthy:
 		d.giveUp(core.RefusalDeadline, op.From+" was not made read-only in time: "+d.lateness(op))
 		return
-	case !ok && d.holder().Report.Known():
+	case !ok && d.holder().Report.Known() && (d.canPromise() || !d.diagnosis.name.IsFailing()):
 		d.askToDemote(next)
 		return
-	case !ok || !answers:
+	case !ok || !answers: // or it can promise nothing: there are other proofs
 		d.becomeFailover(op.To, d.diagnosis.says)
 		return
 	case !d.fresh(d.holder(), proof.since):
