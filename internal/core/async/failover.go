@@ -46,7 +46,9 @@ var failoverTable = []failoverRow{
 	{when: func(f *failure) bool { return !f.isProven && f.isHung && f.nobody != "" && f.now.Before(f.answerBy) },
 		where: "no proof; its mysqld has not answered its manager for less than a minute, and nobody can take over",
 		does:  "it is waited for: killing it would take its reads away as well", do: (*decision).awaitAnswer},
-	{when: func(f *failure) bool { return f.staysPrimary() && f.report.State == core.Stopped },
+	{when: func(f *failure) bool {
+		return f.staysPrimary() && f.report.State == core.Stopped && !f.report.Terminating
+	},
 		where: "no proof; its manager answers, its mysqld is stopped, and nobody can take over; " +
 			"or, for less than 10 s, who could lacks what it held when it was promoted, or under `quorum` has executed",
 		does: "it is started again in place (`RestartInPlace`). `Blocked` besides when mysqld ends again and again, or " +

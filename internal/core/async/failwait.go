@@ -51,6 +51,11 @@ func (d *decision) blockFailed(f *failure) {
 
 func (d *decision) awaitReturn(f *failure) {
 	d.recheckLacking(f)
+	if f.report.Terminating {
+		d.Doing(fmt.Sprintf("%s is being stopped, and goes on in its next Pod; nobody can take over: %s",
+			f.report.Instance, f.whyItStays()))
+		return
+	}
 	d.Doing(fmt.Sprintf("%s comes back by itself (%s); nobody can take over: %s",
 		f.report.Instance, f.report.State, f.whyItStays()))
 }
