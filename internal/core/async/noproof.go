@@ -15,7 +15,10 @@ import (
 func (d *decision) noProof(answers bool) string {
 	f, p := d.diagnosis, d.Status.Promotion
 	why := "its manager does not answer and its kubelet has not reported its end"
-	if answers {
+	switch asked := d.askedInVain(); {
+	case asked != "":
+		why = asked
+	case answers:
 		why = "the Pod that answers is not the one that took writes, and nobody has reported the end of that one"
 	}
 	otherMembers(d.Observation, p.Instance, func(in *core.Instance) {
@@ -35,6 +38,18 @@ func (d *decision) noProof(answers bool) string {
 		"Nobody is promoted meanwhile. %s", p.Instance, f.name, f.says, why, d.withoutLease(), d.proofAdvice())
 }
 
+// askedInVain tells of a manager of the very Pod that took writes that it answers and has not promised; "" when
+// it does not answer, or has.
+func (d *decision) askedInVain() string {
+	r, known := d.holder().Report.Get()
+	if !known || !mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, d.Status.Promotion) ||
+		r.NoWritesBelow >= d.nextEpoch() {
+		return ""
+	}
+	return fmt.Sprintf("its manager answers (%s), and has not promised yet that it takes no writes: look at its log, "+
+		"and at its volume, on which the promise has to be written", r.State)
+}
+
 // proofAdvice returns what a human can do when there is no proof. A taint evicts all that runs on a
 // node and detaches its volumes, so that it is named only where the node may be what fails.
 func (d *decision) proofAdvice() string {
@@ -44,7 +59,7 @@ func (d *decision) proofAdvice() string {
 		ways = append(ways, "First mend why its new Pod does not run, for the manager in it can promise that the "+
 			"former takes no writes: "+hindered)
 	}
-	if isNode {
+	if isNode && d.askedInVain() == "" {
 		ways = append(ways, fmt.Sprintf("If its node is dead for good, taint it: kubectl taint node %s "+
 			"node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", cmp.Or(d.Status.Promotion.Node, "NODE")))
 	}

@@ -43,11 +43,14 @@ func (d *decision) seekQuorum(f *failure) {
 }
 
 // seekAnything asks everybody for a promise when there is nothing left but the
-// manager, or a new Pod's.
+// manager, or a new Pod's. A manager that has been asked in vain is asked on.
 func (d *decision) seekAnything(f *failure) {
 	d.beginProof(f)
 	d.askReceivePromises(f.next)
 	d.askToDemote(f.next)
+	if d.holder().Report.Is(func(r core.Report) bool { return r.NoWritesBelow < f.next }) {
+		d.Block(core.RefusalNoProof, d.noProof(true))
+	}
 }
 
 // cannotPromise is why the word of the primary's manager is not waited for.
