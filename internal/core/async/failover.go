@@ -49,7 +49,7 @@ var failoverTable = []failoverRow{
 	{when: func(f *failure) bool {
 		return f.staysPrimary() && f.report.State == core.Stopped && !f.report.Terminating
 	},
-		where: "no proof; its manager answers, its mysqld is stopped, and nobody can take over; " +
+		where: "no proof; its manager answers and stays, its mysqld is stopped, and nobody can take over; " +
 			"or, for less than 10 s, who could lacks what it held when it was promoted, or under `quorum` has executed",
 		does: "it is started again in place (`RestartInPlace`). `Blocked` besides when mysqld ends again and again, or " +
 			"that has not helped for 2 min: `RestartInPlaceFailed`", do: (*decision).restartInPlace},
