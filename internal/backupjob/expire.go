@@ -20,15 +20,22 @@ const expireLimit = 2 * time.Hour
 const mergeLimit = time.Hour
 
 // expire removes what has expired, now that there is a newer backup, and tells so. The
-// backup is complete, whatever comes of it: a Pod that ends meanwhile is not missed.
+// backup is complete, whatever comes of it: a Pod that ends meanwhile is not missed. A policy that was
+// lengthened since the Job began holds; one that was shortened does from the next backup on.
 func (o Options) expire(ctx context.Context, s store.Store, t Task, tell *teller) {
-	if t.Retention == nil {
+	now, err := readTask(o.StoreDir)
+	if err != nil {
+		o.Log.Error("nothing is removed: what is to be kept cannot be read again", "error", err)
+		return
+	}
+	keep := t.Retention.and(now.Retention)
+	if keep == nil {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, expireLimit)
 	defer cancel()
-	r := retention.Run(limited, s, retention.Policy{Cluster: t.Cluster, UID: t.ClusterUID, Window: t.Retention.Window,
-		Minimum: t.Retention.Minimum, Written: t.ID, Now: time.Now()})
+	r := retention.Run(limited, s, retention.Policy{Cluster: t.Cluster, UID: t.ClusterUID, Window: keep.Window,
+		Minimum: keep.Minimum, Written: t.ID, Now: time.Now()})
 	o.Log.Info("what has expired is removed", "backups", r.Backups, "unfinished", r.Unfinished, "parts", r.Parts,
 		"since", r.Since, "held", r.Held, "message", r.Message, "unknown", r.Unknown, "names", r.UnknownNames)
 	for _, k := range r.Kept {

@@ -94,6 +94,31 @@ func TestWhatHasExpiredGoesAfterTheBackup(t *testing.T) {
 	}
 }
 
+// TestAPolicyThatIsLengthenedMeanwhileHolds has the user change it after the Job has begun.
+func TestAPolicyThatIsLengthenedMeanwhileHolds(t *testing.T) {
+	o, s := keeping(t, nil)
+	must(t, backup.Claim(t.Context(), s, backup.Identity{Cluster: "db", Namespace: "ns", UID: "cluster-uid"}))
+	must(t, Run(t.Context(), o))
+	began, err := readTask(o.StoreDir)
+	must(t, err)
+	began.Retention = &Retention{Minimum: 1}
+	tell, err := newTeller(t.Context(), o, began)
+	must(t, err)
+	for _, c := range []struct {
+		now  *Retention
+		left int
+	}{{nil, 2}, {&Retention{Minimum: 2}, 2}, {&Retention{Window: 1000 * 24 * time.Hour, Minimum: 1}, 2},
+		{&Retention{Minimum: 1}, 1}} {
+		changeTask(t, o, func(t *Task) { t.Retention = c.now })
+		o.expire(t.Context(), s, began, tell)
+		all, err := backup.List(t.Context(), s, "db")
+		must(t, err)
+		if len(all) != c.left {
+			t.Errorf("with %+v by now %d are left", c.now, len(all))
+		}
+	}
+}
+
 // TestTheMomentsThatAreToldCanBeRestored looks whether none is before the backup that it is of: a status
 // has whole seconds.
 func TestTheMomentsThatAreToldCanBeRestored(t *testing.T) {

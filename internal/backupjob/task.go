@@ -50,6 +50,14 @@ type Retention struct {
 	Minimum int           `json:"minimum"`
 }
 
+// and is what stays by both: the longer window, and the larger number of backups; nil keeps all.
+func (r *Retention) and(other *Retention) *Retention {
+	if r == nil || other == nil {
+		return nil
+	}
+	return &Retention{Window: max(r.Window, other.Window), Minimum: max(r.Minimum, other.Minimum)}
+}
+
 // readTask reads a Task from the directory that has the store's files.
 func readTask(dir string) (Task, error) {
 	var t Task

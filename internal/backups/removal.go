@@ -165,7 +165,7 @@ func (r *remover) make(ctx context.Context, m *removal, job *batchv1.Job) (again
 	if !bytes.Equal(secret.Data[store.FileConfig], files[store.FileConfig]) {
 		return lookAgain, nil
 	}
-	return lookAgain, renewFiles(ctx, r.client, secret, files)
+	return lookAgain, renewFiles(ctx, r.client, secret, files, nil)
 }
 
 // account has the ServiceAccount made again if it went before the object does, as with a

@@ -1,10 +1,12 @@
 package backups
 
 import (
+	"encoding/json"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
@@ -52,6 +54,25 @@ func TestAJobThatRunsGetsChangedCredentials(t *testing.T) {
 	w.is(w.looks("b"), v1alpha1.BackupRunning, "")
 	if w.jobFiles().ResourceVersion != after.ResourceVersion {
 		t.Error("files were written although there are none")
+	}
+}
+
+// TestAJobThatRunsKeepsWhatIsToBeKeptByNow has the user lengthen the policy, and take it out.
+func TestAJobThatRunsKeepsWhatIsToBeKeptByNow(t *testing.T) {
+	c := aCluster()
+	c.Spec.Backup.RetentionPolicy = "7d"
+	w := newBackupWorld(t, aBackup("b"), c, storeSecret.DeepCopy(), authority(t))
+	w.looks("b")
+	for _, policy := range []string{"7d", "30d", ""} {
+		w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(c), c))
+		c.Spec.Backup.RetentionPolicy = policy
+		w.Must(w.Update(t.Context(), c))
+		w.is(w.looks("b"), v1alpha1.BackupRunning, "")
+		var task backupjob.Task
+		w.Must(json.Unmarshal(w.jobFiles().Data[backupjob.FileTask], &task))
+		if want := retentionOf(w.backup("b"), c.Spec.Backup); !ptr.Equal(task.Retention, want) || task.ID == "" {
+			t.Errorf("with %q it keeps %+v", policy, task.Retention)
+		}
 	}
 }
 
