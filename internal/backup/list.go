@@ -22,10 +22,13 @@ type Entry struct {
 	Objects  int
 	Size     int64
 	Modified time.Time
-	// Written is the last change of the manifest; zero when the listing does not have it.
+	// Listed tells that the listing has the manifest, and Written is its last change; zero when
+	// the listing does not have it.
+	Listed  bool
 	Written time.Time
 	// Err is why it is no backup: BackupUnfinished, ManifestDamaged, FormatUnknown, or that
-	// its manifest could not be read.
+	// its manifest could not be read. One that is Listed, and BackupUnfinished all the same, was
+	// removed meanwhile.
 	Err error
 }
 
@@ -51,27 +54,76 @@ func List(ctx context.Context, s store.Store, cluster string) ([]Entry, error) {
 			e.Modified = o.Modified
 		}
 		if name == fileManifest {
-			e.Written = o.Modified
+			e.Listed, e.Written = true, o.Modified
 		}
 	}
 	out := make([]Entry, 0, len(all))
 	for _, e := range all {
-		m, err := Read(ctx, s, cluster, e.ID)
+		e.read(ctx, s, cluster)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
-		}
-		switch {
-		case err == nil:
-			e.Summary = m.Summary
-		case errors.Is(err, BackupUnknown):
-			e.Err = refuse(BackupUnfinished, "backup %s, of %d objects, the last of %s", e.ID, e.Objects,
-				e.Modified.Format(time.RFC3339))
-		default:
-			e.Err = err
 		}
 		out = append(out, *e)
 	}
 	return out, nil
+}
+
+// read reads the manifest of what is listed.
+func (e *Entry) read(ctx context.Context, s store.Store, cluster string) {
+	from := Read
+	if e.Listed {
+		from = readListed
+	}
+	m, err := from(ctx, s, cluster, e.ID)
+	switch {
+	case err == nil:
+		e.Summary = m.Summary
+	case errors.Is(err, BackupUnknown):
+		e.Err = refuse(BackupUnfinished, "backup %s, of %d objects, the last of %s", e.ID, e.Objects,
+			e.Modified.Format(time.RFC3339))
+	default:
+		e.Err = err
+	}
+}
+
+// ErrManifestAbsent says that the store lists a manifest that it does not find. Nobody can tell
+// then whether there is such a backup, and it is not taken for one that has none.
+var ErrManifestAbsent = errors.New("the store lists its manifest, and says that it is not there; it is asked again")
+
+// readListed reads a manifest that a listing has. Where it is not found the store is asked again for
+// both, a few times: BackupUnknown is one that was removed meanwhile, and ErrManifestAbsent one
+// that is listed still.
+func readListed(ctx context.Context, s store.Store, cluster, id string) (m *Manifest, err error) {
+	err = retry(ctx, 3, func(ctx context.Context) (err error) {
+		if m, err = Read(ctx, s, cluster, id); err == nil {
+			return nil
+		}
+		if !errors.Is(err, BackupUnknown) {
+			return &finalError{err} // it was asked for some times already
+		}
+		isListed, listErr := lists(ctx, s, ManifestKey(cluster, id))
+		switch {
+		case listErr != nil:
+			return listErr
+		case !isListed:
+			return &finalError{err}
+		}
+		return fmt.Errorf("backup %s of %s: %w", id, cluster, ErrManifestAbsent)
+	})
+	return m, err
+}
+
+// lists reports whether the store lists an object.
+func lists(ctx context.Context, s store.Store, key string) (bool, error) {
+	for o, err := range s.List(ctx, key) {
+		if err != nil {
+			return false, fmt.Errorf("looking whether %s is listed: %w", key, err)
+		}
+		if o.Key == key {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Read reads a backup's manifest; BackupUnknown if there is none. It does not need the
@@ -138,8 +190,8 @@ func probe(ctx context.Context, s store.Store, key string) error {
 
 // Remove removes a backup: first its manifest, so that what is half removed is none, and
 // then its parts, several at a time: those that the manifest names and those that the listing has. It also
-// removes what is unfinished; the caller knows that nobody is taking it. Nothing else below
-// its prefix is touched, and what is gone already is no error.
+// removes what is unfinished: the caller wants it gone, whatever it is, and knows that nobody is taking it.
+// Nothing else below its prefix is touched, and what is gone already is no error.
 func Remove(ctx context.Context, s store.Store, cluster, id string) error {
 	if err := checkNames(cluster, id); err != nil {
 		return err
@@ -165,6 +217,38 @@ func Remove(ctx context.Context, s store.Store, cluster, id string) error {
 	}
 	_, err := removeAll(ctx, s, dir, maps.Keys(names))
 	return err
+}
+
+// RemoveUnfinished removes what was given up and has no manifest. What has one all the same, or is
+// listed with one, or of which that cannot be told, is left as it is, and is an error: the caller has it
+// from a listing that may have lied, or is old by now.
+func RemoveUnfinished(ctx context.Context, s store.Store, cluster, id string) error {
+	_, err := Read(ctx, s, cluster, id)
+	if err == nil {
+		err = errors.New("its manifest is there")
+	}
+	if !errors.Is(err, BackupUnknown) {
+		return stays(cluster, id, err)
+	}
+	dir, parts := prefix(cluster, id), []string(nil)
+	for o, err := range s.List(ctx, dir) {
+		if err != nil {
+			return fmt.Errorf("listing backup %s of %s: %w", id, cluster, err)
+		}
+		switch name := strings.TrimPrefix(o.Key, dir); {
+		case name == fileManifest:
+			return stays(cluster, id, ErrManifestAbsent)
+		case partName.MatchString(name):
+			parts = append(parts, name)
+		}
+	}
+	_, err = removeAll(ctx, s, dir, slices.Values(parts))
+	return err
+}
+
+func stays(cluster, id string, why error) error {
+	return fmt.Errorf("backup %s of %s was listed without a manifest, and nothing of it is removed: %w", id, cluster,
+		why)
 }
 
 // removeAll removes the objects of a directory, several at a time.

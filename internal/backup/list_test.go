@@ -73,6 +73,43 @@ func TestAManifestIsFoundThoughTheListingIsBehind(t *testing.T) {
 	}
 }
 
+// TestAListedManifestThatIsNotFoundIsNotGone checks that the store is asked again, and what it says then counts.
+func TestAListedManifestThatIsNotFoundIsNotGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		times   int
+		removed bool
+		want    error
+	}{
+		"for a moment":         {times: 2},
+		"for long":             {times: 1000, want: ErrManifestAbsent},
+		"as somebody took it":  {times: 1, removed: true, want: BackupUnfinished},
+		"and not listed later": {times: 3, removed: true, want: BackupUnfinished},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, m := taken(t)
+				key, times := ManifestKey(cluster, m.ID), c.times
+				s.get = func(_ context.Context, asked string) error {
+					if asked != key || times == 0 {
+						return nil
+					}
+					if times--; c.removed && times == 0 {
+						delete(s.objects, key)
+					}
+					return store.NotFound
+				}
+				all, err := List(t.Context(), s, cluster)
+				must(t, err)
+				e := all[0]
+				if len(all) != 1 || !e.Listed || !errors.Is(e.Err, c.want) || c.want == nil && e.RawSize == 0 ||
+					errors.Is(e.Err, BackupUnknown) {
+					t.Errorf("%+v", e)
+				}
+			})
+		})
+	}
+}
+
 func TestAManifestInAnotherPlaceIsRefused(t *testing.T) {
 	s, _ := taken(t)
 	s.objects[ManifestKey(cluster, "copy")] = s.objects[ManifestKey(cluster, "monday")]
@@ -99,6 +136,38 @@ func TestWhatIsRemovedIsGoneAndNothingElse(t *testing.T) {
 			t.Errorf("%q is removed", id)
 		}
 	}
+}
+
+// TestNothingThatHasAManifestIsRemovedAsUnfinished checks it for each way in which a manifest shows.
+func TestNothingThatHasAManifestIsRemovedAsUnfinished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := three(t)
+		whole, key := len(s.keys("")), ManifestKey(cluster, "a-younger")
+		for name, c := range map[string]struct {
+			id       string
+			isHidden bool
+			read     error
+		}{
+			"it is found":             {id: "a-younger"},
+			"it is found, not listed": {id: "a-younger", isHidden: true},
+			"it is listed, not found": {id: "a-younger", read: store.NotFound},
+			"it cannot be read":       {id: "a-younger", isHidden: true, read: errStore},
+			"it is damaged":           {id: "damaged"},
+			"it has no name":          {id: ""},
+		} {
+			s.hidden[key] = c.isHidden
+			s.get = func(context.Context, string) error { return c.read }
+			if err := RemoveUnfinished(t.Context(), s, cluster, c.id); err == nil || len(s.keys("")) != whole {
+				t.Errorf("%s: %v, and of %d objects %d are left", name, err, whole, len(s.keys("")))
+			}
+		}
+		s.get = nil
+		must(t, RemoveUnfinished(t.Context(), s, cluster, "open"))
+		if left := s.keys("/open/"); len(left) > 0 || len(s.keys("")) != whole-1 {
+			t.Errorf("%q are left, of %d objects %d", left, whole, len(s.keys("")))
+		}
+		must(t, RemoveUnfinished(t.Context(), s, cluster, "open"))
+	})
 }
 
 func TestARemovalThatIsInterruptedLeavesNoBackup(t *testing.T) {

@@ -1,12 +1,16 @@
 package restore
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"cnmsql.co/internal/backup"
+	"cnmsql.co/internal/clone"
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/recovery"
@@ -66,6 +70,52 @@ func TestBackupsOfAnEarlierClusterAreRefusedWhereOnesOwnAreTried(t *testing.T) {
 			t.Errorf("with the owner %q it says %v", owner, err)
 		}
 	}
+}
+
+// forgetful is a store that lists one object and does not find it.
+type forgetful struct {
+	store.Store
+	key string
+}
+
+func (f forgetful) Get(ctx context.Context, key string) (io.ReadCloser, error) {
+	if key == f.key {
+		return nil, store.NotFound
+	}
+	return f.Store.Get(ctx, key)
+}
+
+// TestNoOlderBackupIsTakenWhereAManifestIsListedAndNotFound checks that it is an error, which names the backup.
+func TestNoOlderBackupIsTakenWhereAManifestIsListedAndNotFound(t *testing.T) {
+	s, err := store.Open(storetest.Dir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, id := range []string{"older", "newer"} {
+		m := &backup.Manifest{Summary: backup.Summary{ID: id, Method: "clone", End: at(int64(n)), Server: "8.4.6",
+			RawSize: 2, StoredSize: 1, Cluster: backup.Identity{Format: 1, Cluster: "db", UID: "u-1"}},
+			Parts: []backup.Part{{Name: "part-00000001-000000.zst", State: clone.StateFileCopy.String(), Raw: 2,
+				Stored: 1, Records: 1}}}
+		text, err := m.Encode()
+		if err == nil {
+			err = errors.Join(s.Put(t.Context(), "db/base/"+id+"/"+m.Parts[0].Name, []byte("x")),
+				s.Put(t.Context(), backup.ManifestKey("db", id), text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		task := recovery.Task{Cluster: "db", Target: recovery.Target{Immediate: true}}
+		o, err := Find(t.Context(), s, seal.Key{}, task, "8.4.6")
+		if err != nil || o.Base.ID != "newer" {
+			t.Fatalf("%+v, %v", o, err)
+		}
+		_, err = Find(t.Context(), forgetful{s, backup.ManifestKey("db", "newer")}, seal.Key{}, task, "8.4.6")
+		if !errors.Is(err, backup.ErrManifestAbsent) || !strings.Contains(err.Error(), "backup newer of db") {
+			t.Errorf("it says %v", err)
+		}
+	})
 }
 
 // TestNobodyGetsLessThanANewerBackupHolds, unless he asks for it.

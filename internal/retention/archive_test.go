@@ -59,6 +59,9 @@ func TestAnArchiveStaysThatMayNotBeOnesOwn(t *testing.T) {
 		"a manifest that cannot be read now": {func(_ *testing.T, m *memory) {
 			m.unreadable = "db/base/day7/manifest.json"
 		}, store.AccessDenied, "day7"},
+		"a manifest that is listed and not found": {func(_ *testing.T, m *memory) {
+			m.absent = "db/base/day7/manifest.json"
+		}, backup.ErrManifestAbsent, "day7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // reading is tried again, after pauses

@@ -129,6 +129,8 @@ func (r *run) look(ctx context.Context) (facts.Holdings, error) {
 	}
 	for _, e := range all {
 		switch {
+		case errors.Is(e.Err, backup.BackupUnfinished) && e.Listed:
+			// It was a backup a moment ago, and somebody removes it: what is left of it is for the next run.
 		case errors.Is(e.Err, backup.BackupUnfinished):
 			h.Unfinished = append(h.Unfinished, facts.Unfinished{ID: e.ID, Modified: e.Modified})
 		case errors.Is(e.Err, backup.ManifestDamaged), errors.Is(e.Err, backup.FormatUnknown):
@@ -192,7 +194,7 @@ func (r *run) remove(ctx context.Context, e facts.Expiry) (err error) {
 		return err
 	}
 	for _, id := range e.Unfinished {
-		if err := backup.Remove(ctx, r.s, r.p.Cluster, id); err != nil {
+		if err := backup.RemoveUnfinished(ctx, r.s, r.p.Cluster, id); err != nil {
 			return err
 		}
 		r.Unfinished = append(r.Unfinished, id)

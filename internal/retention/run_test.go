@@ -179,16 +179,18 @@ func TestNothingGoesWhenSomethingIsWrong(t *testing.T) {
 			m.unreadable = "db/base/day7/manifest.json"
 		},
 			store.AccessDenied.Name, "day7"},
+		"a manifest that is listed and not found": {func(_ *testing.T, m *memory, p *Policy) {
+			// a week old, and in the window
+			m.absent, p.Window = "db/base/day1/manifest.json", 8*24*time.Hour+12*time.Hour
+		}, string(core.RetentionFailed), "backup day1 of db: the store lists its manifest"},
 		"the anchor lacks a part": {func(_ *testing.T, m *memory, _ *Policy) {
 			delete(m.objects,
 				"db/base/day6/part-00000001-000000.zst")
 		},
 			string(core.RetentionAnchorDamaged), "day6"},
-		"the listing is behind": {func(_ *testing.T, m *memory,
-			_ *Policy) {
+		"the listing is behind": {func(_ *testing.T, m *memory, _ *Policy) {
 			m.hidden["db/base/day9/manifest.json"] = true
-		},
-			string(core.RetentionTimeUnknown), "listing"},
+		}, string(core.RetentionTimeUnknown), "listing"},
 		"no backup is old enough": {func(_ *testing.T, _ *memory, p *Policy) { p.Window = 1000 * time.Hour },
 			string(core.RetentionYoung), "as old as the window"},
 	} {
@@ -204,6 +206,46 @@ func TestNothingGoesWhenSomethingIsWrong(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestWhatHasAManifestAllTheSameIsNotGivenUp has a backup whose manifest was neither listed nor found, and is
+// found when it is to go.
+func TestWhatHasAManifestAllTheSameIsNotGivenUp(t *testing.T) {
+	m, p := tenDays(t), threeDays()
+	p.Window = 8*24*time.Hour + 12*time.Hour
+	delete(m.objects, "db/base/given-up/part-00000001-000000.zst")
+	manifest := "db/base/day1/manifest.json"
+	m.hidden[manifest], m.absent = true, manifest
+	m.onRead = func(key string) {
+		if strings.HasSuffix(key, ".binlog.zst") { // the backups are listed by then
+			m.absent = ""
+		}
+	}
+	r := Run(t.Context(), m, p)
+	if r.Held != core.RetentionFailed || !strings.Contains(r.Message, "backup day1") || len(r.Unfinished) > 0 ||
+		len(m.deletes) > 0 {
+		t.Errorf("%+v, deleted %q", r, m.deletes)
+	}
+}
+
+// TestABackupThatGoesMeanwhileHoldsNothing deletes a backup's manifest behind its listing: the next run looks
+// at what is left of it.
+func TestABackupThatGoesMeanwhileHoldsNothing(t *testing.T) {
+	m := tenDays(t)
+	manifest := "db/base/day1/manifest.json"
+	m.onRead = func(key string) {
+		if key == manifest {
+			delete(m.objects, key)
+		}
+	}
+	r := Run(t.Context(), m, threeDays())
+	if r.Held != "" || strings.Join(r.Backups, " ") != "day0 day2 day3 day4 day5" ||
+		fmt.Sprint(r.Unfinished) != "[given-up]" {
+		t.Errorf("%+v", r)
+	}
+	if again := Run(t.Context(), m, threeDays()); again.Held != "" || fmt.Sprint(again.Unfinished) != "[day1]" {
+		t.Errorf("again: %+v", again)
 	}
 }
 

@@ -35,8 +35,10 @@ type memory struct {
 	// is not 0.
 	deletes []string
 	failAt  int
-	// unreadable is an object that cannot be read now.
-	unreadable string
+	// unreadable is an object that cannot be read now, and absent one that is listed and not found.
+	unreadable, absent string
+	// onRead is told of an object before it is read.
+	onRead func(key string)
 }
 
 func (m *memory) Put(_ context.Context, key string, body []byte) error {
@@ -56,10 +58,13 @@ func (m *memory) Create(ctx context.Context, key string, body []byte) error {
 func (m *memory) Get(_ context.Context, key string) (io.ReadCloser, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.onRead != nil {
+		m.onRead(key)
+	}
 	if key == m.unreadable {
 		return nil, store.AccessDenied
 	}
-	if m.objects[key] == nil {
+	if m.objects[key] == nil || key == m.absent {
 		return nil, store.NotFound
 	}
 	return io.NopCloser(bytes.NewReader(m.objects[key])), nil
