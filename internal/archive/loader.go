@@ -19,6 +19,9 @@ type loader struct {
 	// last part of each epoch that is known, and the newest epoch; -1 if there is none.
 	last   map[int64]int64
 	newest int64
+	// listed is what the listing has of each epoch, and nobody removes; lacks that some of it was not found.
+	listed map[int64]newestListed
+	lacks  bool
 
 	// all is the piece of the listing that is read, told what summaries tell, covered what
 	// lies in bundles of it that were read or told of, and singles what was read of the parts in it that
@@ -33,8 +36,61 @@ type loader struct {
 	out     facts.Archive
 }
 
+// newestListed is what the listing has of an epoch: the last part, and the object that holds it, and whether
+// it has the branch.
+type newestListed struct {
+	last   int64
+	object string
+	branch bool
+}
+
+// note notes what a piece of the listing has.
+func (l *loader) note(piece *listing) {
+	is := l.listed[piece.epoch]
+	is.branch = is.branch || piece.branch
+	for _, n := range piece.numbers {
+		if n > is.last {
+			is.last, is.object = n, partKey(l.prefix, facts.Key{Epoch: piece.epoch, Sequence: n})
+		}
+	}
+	for _, b := range piece.bundles {
+		if b.Last > is.last {
+			is.last, is.object = b.Last, bundleKey(l.prefix, b)
+		}
+	}
+	l.listed[piece.epoch] = is
+}
+
+// lacking notes the last part of each epoch that is listed and was not found.
+func (l *loader) lacking() {
+	lacks := maps.Clone(l.listed)
+	for _, p := range l.out.Parts {
+		if is, last := p.Span(), lacks[p.Epoch].last; is.First <= last && last <= is.Last {
+			delete(lacks, p.Epoch)
+		}
+	}
+	for _, u := range l.out.Unreadable {
+		if u.Key.Sequence == lacks[u.Key.Epoch].last {
+			delete(lacks, u.Key.Epoch)
+		}
+	}
+	for _, epoch := range slices.Sorted(maps.Keys(lacks)) {
+		if is := lacks[epoch]; is.last > 0 {
+			l.absent(facts.Key{Epoch: epoch, Sequence: is.last}, is.object)
+		}
+	}
+}
+
+// absent notes what is listed and was not found.
+func (l *loader) absent(key facts.Key, object string) {
+	l.lacks = true
+	l.out.Unreadable = append(l.out.Unreadable, facts.Unreadable{Key: key, Reason: facts.ListedAbsent,
+		Message: object + ": " + facts.ErrListedAbsent.Error()})
+}
+
 // piece reads what a piece of the listing has. What it needs memory for is put into runs.
 func (l *loader) piece(ctx context.Context, piece *listing) error {
+	l.note(piece)
 	l.all, l.covered, l.singles, l.strange = piece, nil, nil, map[facts.Key]bool{}
 	for _, step := range []func(context.Context) error{l.summaries, l.bundles, l.indexes, l.beside} {
 		if err := step(ctx); err != nil {
@@ -236,13 +292,19 @@ func (l *loader) branches(ctx context.Context) error {
 	}
 	for _, epoch := range slices.Sorted(maps.Keys(l.last)) {
 		b, err := getBranch(ctx, l.store, l.prefix, epoch)
-		if errors.Is(err, store.NotFound) {
+		isAbsent, key := errors.Is(err, store.NotFound), facts.Key{Epoch: epoch}
+		if isAbsent && !l.listed[epoch].branch {
 			continue
 		}
-		if err == nil {
+		switch {
+		case isAbsent:
+			l.absent(key, branchKey(l.prefix, epoch))
+		case err == nil:
 			l.newest, l.out.Branches = max(l.newest, epoch), append(l.out.Branches, b)
-		} else if err = l.unreadable(facts.Key{Epoch: epoch}, err); err != nil {
-			return err
+		default:
+			if err := l.unreadable(key, err); err != nil {
+				return err
+			}
 		}
 		if err := l.behind(ctx, epoch); err != nil {
 			return err

@@ -209,6 +209,18 @@ func TestNothingGoesWhenSomethingIsWrong(t *testing.T) {
 	}
 }
 
+// TestNothingGoesWhileTheArchiveMayGoOn has a store list the last part, and not find it.
+func TestNothingGoesWhileTheArchiveMayGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // it is asked again, after pauses
+		m := tenDays(t)
+		m.absent = "db/log/0000000001/0000000010.binlog.zst"
+		r := Run(t.Context(), m, threeDays())
+		if r.Held != facts.ListedAbsent || !strings.Contains(r.Message, m.absent) || len(r.Backups)+r.Parts > 0 {
+			t.Errorf("%+v, deleted %q", r, m.deletes)
+		}
+	})
+}
+
 // TestWhatHasAManifestAllTheSameIsNotGivenUp has a backup whose manifest was neither listed nor found, and is
 // found when it is to go.
 func TestWhatHasAManifestAllTheSameIsNotGivenUp(t *testing.T) {

@@ -100,13 +100,14 @@ type Archive struct {
 	Branches []Branch
 	// Parts, and runs of them.
 	Parts []Part
-	// Unreadable is what is there, and nobody knows what it holds.
+	// Unreadable is what is there, or is listed at least, and nobody knows what it holds.
 	Unreadable []Unreadable
 	// Mark of the newest branch; nil if there is none.
 	Mark *Mark
 }
 
-// Unreadable is an object that is damaged, or of a format that this release does not know.
+// Unreadable is an object that is damaged, of a format that this release does not know, or listed and not
+// found.
 type Unreadable struct {
 	// Key of the part; its sequence is 0 if it is a branch.
 	Key Key

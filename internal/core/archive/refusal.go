@@ -31,6 +31,9 @@ const (
 	// PartDamaged and FormatUnknown: what is needed is there, and cannot be read.
 	PartDamaged   core.Reason = "PartDamaged"
 	FormatUnknown core.Reason = "FormatUnknown"
+	// ListedAbsent says that what is needed is listed by the store, which does not find it: nobody knows whether
+	// it is there.
+	ListedAbsent core.Reason = "ListedAbsent"
 )
 
 // Refusal is why there is no plan.
@@ -92,6 +95,10 @@ func (r *Refusal) advice() string {
 		return partsText(r.Parts) +
 			", which is needed, is not what was written: look into the store's versions for an earlier one, take " +
 			"a later backup, or restore to what was before it"
+	case ListedAbsent:
+		return partsText(r.Parts) +
+			", which is needed, is listed by the store, and the store says that it is not there: it is asked again. " +
+			"If this stays, put the object back from the store's versions or a copy, or restore to what was before it"
 	case FormatUnknown:
 		return partsText(r.Parts) +
 			", which is needed, has a format that this release does not know: use the release that wrote it, or a " +

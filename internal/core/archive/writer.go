@@ -154,10 +154,9 @@ func Before(listed []int64, epoch int64,
 	return get(newest)
 }
 
-// ErrListedAbsent says that the last part that is listed is not there. Nobody removes the last part
-// of a branch; the store has not got it together.
-var ErrListedAbsent = errors.New("the store lists it as the last one of its epoch, " +
-	"and says that it is not there; it is asked again")
+// ErrListedAbsent says that the last part of a branch that is listed, or a branch, is not there.
+// Nobody removes those; the store has not got it together.
+var ErrListedAbsent = errors.New("the store lists it, and says that it is not there; it is asked again")
 
 // Last finds the last part of a branch, with sequence 0 when there is none. listed are the
 // sequences that a listing tells; what follows them is tried. get reads a part's facts, and
