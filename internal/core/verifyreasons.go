@@ -24,6 +24,7 @@ const (
 	VerifyNotChecked    Reason = "TablesNotChecked"
 	VerifyDamaged       Reason = "TablesDamaged"
 	VerifyDiffer        Reason = "TablesDiffer"
+	VerifyPassedOver    Reason = "NewestBackupUnusable"
 )
 
 var verifications = []row[Reason]{
@@ -48,4 +49,7 @@ var verifications = []row[Reason]{
 	{VerifyNotChecked, "failed: the restored tables could not be checked to the end", ""},
 	{VerifyDamaged, "failed: CHECK TABLE found damaged tables, or some that are not there", ""},
 	{VerifyDiffer, "failed: rows of the restored tables are not those of the Cluster at the same GTIDs", ""},
+	{VerifyPassedOver,
+		"failed: an older backup was restored and is sound, because something is wrong with a newer one; the message " +
+			"says which and why", ""},
 }

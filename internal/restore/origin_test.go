@@ -118,6 +118,33 @@ func TestNoOlderBackupIsTakenWhereAManifestIsListedAndNotFound(t *testing.T) {
 	})
 }
 
+// TestABackupThatIsTooNewForTheTargetIsNotTold, not even if something is wrong with it, for it could not be the
+// base. One that holds what a failover lost is told.
+func TestABackupThatIsTooNewForTheTargetIsNotTold(t *testing.T) {
+	s, err := store.Open(storetest.Dir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	backUp(t, s, "early", 1, numbers("1-2", ""), at(2))
+	backUp(t, s, "lost", 1, numbers("1-6", ""), at(6))
+	backUp(t, s, "late", 3, numbers("1-5", "1-2"), at(12))
+	part := strings.Replace(backup.ManifestKey("db", "late"), "manifest.json", "part-00000000-000000.zst", 1)
+	if err := s.Delete(t.Context(), part); err != nil {
+		t.Fatal(err)
+	}
+	for gtids, want := range map[string]string{numbers("1-5", "1").String(): "lost: BackupNotOnBranch",
+		numbers("1-5", "1-3").String(): "late: PartMissing, lost: BackupNotOnBranch"} {
+		task := recovery.Task{Cluster: "db", Target: recovery.Target{GTID: gtids}}
+		found, err := FindIn(t.Context(), s, seal.Key{}, failedOver(), task, "8.4.6")
+		if err != nil || found.Base.ID != "early" {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		if told := found.Begun().PassedText(); told != want {
+			t.Errorf("of a restore to %s it tells %q", gtids, told)
+		}
+	}
+}
+
 // TestNobodyGetsLessThanANewerBackupHolds, unless he asks for it.
 func TestNobodyGetsLessThanANewerBackupHolds(t *testing.T) {
 	set := func(n string) gtid.Set { return gtid.MustParse("aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:1-" + n) }

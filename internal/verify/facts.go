@@ -91,6 +91,9 @@ func copyOf(c, copied *v1alpha1.Cluster) verify.Copy {
 			out.Doing = in.Message
 		}
 	}
+	if s.Restore != nil {
+		out.PassedOver = observation.RestoreFrom(s.Restore).PassedOver
+	}
 	if s.Blocked != nil {
 		out.Blocked, out.NotOurs = s.Blocked.Message, s.Blocked.Reason == string(core.InstanceRestoreNotOurs)
 	}
@@ -156,7 +159,7 @@ func (r *Reconciler) ask(ctx context.Context, copied *v1alpha1.Cluster, record v
 		out.RestoredToTime = time.Time{}
 	}
 	for _, d := range said.Damaged {
-		out.Damaged = append(out.Damaged, verify.Finding{Table: d.Table, Message: d.Message})
+		out.Damaged = append(out.Damaged, verify.Finding{Name: d.Table, Message: d.Message})
 	}
 	return out
 }

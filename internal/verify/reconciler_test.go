@@ -154,6 +154,30 @@ func TestWhatIsFoundIsSaid(t *testing.T) {
 	}
 }
 
+// TestAVerificationFailsWhenTheNewestBackupWasPassedOver as the status of the throw-away Cluster has it.
+func TestAVerificationFailsWhenTheNewestBackupWasPassedOver(t *testing.T) {
+	w := newWorld(t, db())
+	w.said = sound
+	w.request("r1")
+	for w.cluster("db-verify") == nil {
+		w.look()
+	}
+	w.Aside(func() error {
+		c := w.cluster("db-verify")
+		c.Status.Restore = &v1alpha1.RestoreStatus{Stage: v1alpha1.RestoreCompleted, BackupID: "b1",
+			PassedOver: []v1alpha1.PassedOverBackup{{BackupID: "b2", Reason: "PartMissing"}}}
+		return w.Status().Update(w.Context(), c)
+	})
+	if s := w.untilEnd(); s.Phase != v1alpha1.VerificationFailed || s.Reason != string(core.VerifyPassedOver) ||
+		!strings.Contains(s.Message, "newer backups than b1 cannot be used: b2 (PartMissing)") {
+		t.Errorf("it says %+v", s)
+	}
+	cond := meta.FindStatusCondition(w.cluster("db").Status.Conditions, v1alpha1.ConditionBackupsVerified)
+	if cond == nil || cond.Status != metav1.ConditionFalse || cond.Reason != string(core.VerifyPassedOver) {
+		t.Errorf("the condition is %+v", cond)
+	}
+}
+
 func TestBackupsOfAnEarlierClusterOfTheNameAreRefused(t *testing.T) {
 	w := newWorld(t, db())
 	w.said = sound

@@ -117,6 +117,7 @@ var restoring = []step{
 				"the restored rows of %d of %d tables are not those that the Cluster had at the same GTIDs: %s",
 				len(differ), compared, list(differ)))
 		}},
+	{"find a newer backup unusable", func(f *Facts) bool { return len(f.unusable()) > 0 }, (*Facts).missNewest},
 	{"succeed", func(*Facts) bool { return true }, (*Facts).succeed},
 }
 
@@ -280,18 +281,28 @@ func (f *Facts) note(p *Plan) {
 	r.Tables, r.Checked = f.Check.Tables, f.Check.Checked
 }
 
-func (f *Facts) succeed(p *Plan) {
+// noteSound keeps what the instance has said of data in which nothing was found, and returns
+// of how many tables the rows were compared, or why of none.
+func (f *Facts) noteSound(p *Plan) (compared int, not string) {
 	f.note(p)
+	_, compared, not = f.compare()
+	p.Record.Compared, p.Record.NotCompared = compared, not
+	return compared, not
+}
+
+func (f *Facts) succeed(p *Plan) {
+	compared, not := f.noteSound(p)
 	r := &p.Record
-	r.Phase, r.Reason, r.Ended, r.LastSucceeded = Succeeded, "", f.Now, f.Now
-	_, compared, not := f.compare()
-	r.Compared, r.NotCompared, r.Sample = compared, not, nil
+	r.Phase, r.Reason, r.Ended, r.LastSucceeded, r.Sample = Succeeded, "", f.Now, f.Now, nil
 	r.Message = fmt.Sprintf("backup %s was restored in %s, and its %d tables are sound",
 		cmp.Or(r.BackupID, "?"), r.RestoreTook.Round(time.Second), r.Tables)
 	if compared > 0 {
 		r.Message += fmt.Sprintf("; %d of them were compared with the Cluster, and have its rows", compared)
 	} else {
 		r.Message += "; no rows were compared: " + cmp.Or(not, "there are none")
+	}
+	if lost := passed(f.Copy.PassedOver); len(lost) > 0 { // of no other reason: see unusable
+		r.Message += "; passed over, because a failover lost some of what they hold: " + list(lost)
 	}
 	p.Delete, p.Wake = true, lookAgain
 	p.Events = append(p.Events, core.Event{Reason: core.ReasonVerificationSucceeded, Message: r.Message})
@@ -310,7 +321,7 @@ func (f *Facts) fail(p *Plan, why *Refusal) {
 func list(all []Finding) string {
 	var out []string
 	for _, one := range all[:min(len(all), named)] {
-		out = append(out, one.Table+" ("+one.Message+")")
+		out = append(out, one.Name+" ("+one.Message+")")
 	}
 	if len(all) > named {
 		out = append(out, fmt.Sprintf("and %d more", len(all)-named))

@@ -95,6 +95,8 @@ type Copy struct {
 	NotOurs bool
 	// Blocked is why it cannot restore now, Doing what it says otherwise.
 	Blocked, Doing string
+	// PassedOver are the newer backups that it could not begin with.
+	PassedOver []core.PassedOver
 }
 
 // Trouble is since when, and until when, the copy could not restore. A restore that failed is
@@ -122,8 +124,8 @@ type Check struct {
 	RestoredToTime       time.Time
 }
 
-// Finding is a table that is not as it should be.
-type Finding struct{ Table, Message string }
+// Finding is a table, or a backup, that is not as it should be.
+type Finding struct{ Name, Message string }
 
 // Plan is what to do, in this order: write the record, take the request, make, order or
 // delete, tell.
