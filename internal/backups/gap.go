@@ -145,10 +145,15 @@ func TakenOf(ctx context.Context, from client.Reader, c *v1alpha1.Cluster) ([]ba
 	if err := from.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing the Backups of %s: %w", c.Name, err)
 	}
-	var out []backup.Taken
-	for i := range all.Items {
-		b := &all.Items[i]
-		if b.Spec.Cluster.Name != c.Name || b.DeletionTimestamp != nil || b.Spec.ObjectStore != nil {
+	return takenOf(c, all.Items), nil
+}
+
+// takenOf is TakenOf of those that are known, of this Cluster and of others.
+func takenOf(c *v1alpha1.Cluster, all []v1alpha1.Backup) (out []backup.Taken) {
+	for i := range all {
+		b := &all[i]
+		isIts := b.Namespace == c.Namespace && b.Spec.Cluster.Name == c.Name
+		if !isIts || b.DeletionTimestamp != nil || b.Spec.ObjectStore != nil {
 			continue
 		}
 		t := backup.Taken{Created: b.CreationTimestamp.Time, Completed: b.Status.Phase == v1alpha1.BackupCompleted}
@@ -163,5 +168,12 @@ func TakenOf(ctx context.Context, from client.Reader, c *v1alpha1.Cluster) ([]ba
 		}
 		out = append(out, t)
 	}
-	return out, nil
+	return out
+}
+
+// isGapOpen reports whether nobody can restore what was written since the archive of a Cluster has
+// got a gap or has moved. The status has it: who archives now may know nothing of the gap.
+func isGapOpen(c *v1alpha1.Cluster, all []v1alpha1.Backup) bool {
+	is := c.Status.ContinuousArchiving
+	return is != nil && is.MissingSince != nil && !backup.GapClosed(GapOf(is), takenOf(c, all))
 }

@@ -18,8 +18,9 @@ import (
 // collectLimit bounds how long a scrape waits for the cache.
 const collectLimit = 5 * time.Second
 
-// Metrics are those of Backups, one series a Cluster. They are made from the Backups that
-// there are at each scrape: nothing is remembered, and a Cluster without Backups has none.
+// Metrics are those of Backups, and of what they close in the archive, one series a Cluster. They
+// are made from the objects that there are at each scrape: nothing is remembered, and a Cluster
+// without Backups has none of them.
 type Metrics struct{ from client.Reader }
 
 // NewMetrics registers them; from is a cache.
@@ -39,16 +40,20 @@ var (
 		"How many ScheduledBackups make no Backups, for a reason that is in their status")
 	notRemoved = description("removals_failing",
 		"How many Backups, and Clusters, are being deleted and cannot have their data removed from the store")
+	archiveGap = prometheus.NewDesc("cnmsql_cluster_archive_gap", "1 while no Backup closes a gap in the archive, "+
+		"or was taken since it has moved: nobody can restore what was written since", clusterLabels, nil)
 )
 
+var clusterLabels = []string{"namespace", "cluster"}
+
 func description(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc("cnmsql_cluster_backup_"+name, help, []string{"namespace", "cluster"}, nil)
+	return prometheus.NewDesc("cnmsql_cluster_backup_"+name, help, clusterLabels, nil)
 }
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{lastSuccess, lastFailure, lastSize, lastStored, lastTook, notRemoved,
-		nextDue, heldBack} {
+		nextDue, heldBack, archiveGap} {
 		to <- d
 	}
 }
@@ -91,6 +96,25 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	for of, n := range removalsFailing(all.Items, clusters.Items) {
 		put(of, notRemoved, float64(n))
 	}
+	for of, is := range gaps(all.Items, clusters.Items) {
+		put(of, archiveGap, is)
+	}
+}
+
+// gaps are, of each Cluster that archives, 1 while a gap in its archive is open and 0 otherwise.
+func gaps(all []v1alpha1.Backup, clusters []v1alpha1.Cluster) map[types.NamespacedName]float64 {
+	out := map[types.NamespacedName]float64{}
+	for i := range clusters {
+		c := &clusters[i]
+		if c.DeletionTimestamp != nil || !c.Spec.Backup.Archives() {
+			continue
+		}
+		of := client.ObjectKeyFromObject(c)
+		if out[of] = 0; isGapOpen(c, all) {
+			out[of] = 1
+		}
+	}
+	return out
 }
 
 // schedules are, of each Cluster that has some, when the next Backup is due, and how many of its

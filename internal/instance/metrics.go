@@ -111,7 +111,6 @@ func (g gauges) report(r core.Report) {
 	if a := r.Archive; a != nil {
 		g.flag("cnmsql_archive_failing", "Whether binary logs cannot be archived.", a.Failure != "")
 		g.flag("cnmsql_archive_behind", "Whether what is not archived is older than targetRPOSeconds allows.", a.Behind)
-		g.flag("cnmsql_archive_gap", "Whether binary logs were purged before they were archived.", a.Missing != "")
 		g.put("cnmsql_archive_rpo_seconds",
 			"How old the oldest transaction is that could be archived and is not.", a.RPO)
 		g.put("cnmsql_archive_pending_files", "How many binary logs are not archived as a whole.",
