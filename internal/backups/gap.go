@@ -163,7 +163,7 @@ func takenOf(c *v1alpha1.Cluster, all []v1alpha1.Backup) (out []backup.Taken) {
 		if s := b.Status.StoppedAt; s != nil && isOver(b) {
 			t.Ended = s.Time
 		}
-		if set, err := gtid.Parse(b.Status.BeginGTID); err == nil {
+		if set, err := gtid.Parse(b.Status.BeginGTID); err == nil && b.Status.BeginGTID != "" {
 			t.Holds = &set
 		}
 		out = append(out, t)
