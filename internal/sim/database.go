@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"cnmsql.co/internal/gtid"
 )
@@ -204,7 +206,6 @@ func (d *database) apply() {
 }
 
 func ordinalOf(instance string) int {
-	var n int
-	_, _ = fmt.Sscanf(instance, clusterName+"-%d", &n)
+	n, _ := strconv.Atoi(strings.TrimPrefix(instance, clusterName+"-"))
 	return n
 }

@@ -27,7 +27,6 @@ type mutation struct {
 	PromiseWithoutLock   bool // for a volume that another manager uses
 	BelievesThePast      bool // goes by whatever status it is told
 	FreezeOnPaper        bool // receiving goes on
-	FreezeWhileStopping  bool // a mysqld that is being stopped is taken for one that receives nothing
 	ReleaseWaiters       bool // semi-sync is turned off to get rid of waiting sessions
 	StopPolitely         bool // mysqld gets SIGTERM before writes have stopped
 	TailAlways           bool // a tail counts as never acknowledged whatever was promised

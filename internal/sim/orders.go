@@ -111,9 +111,7 @@ func (m *manager) orderFreeze(epoch int64, done func(string)) {
 			over()
 		}
 		switch {
-		case m.facts().ReceivesNothing(), m.w.mut.FreezeWhileStopping && m.activity == agent.Stopping:
-			end("")
-		case m.w.mut.FreezeOnPaper:
+		case m.facts().ReceivesNothing(), m.w.mut.FreezeOnPaper:
 			end("")
 		default:
 			m.statement(5*time.Second, func(s *mysqld) { s.io.stop(); s.changed() }, end)
