@@ -2,7 +2,6 @@ package backups
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -139,10 +138,9 @@ func schedules(all []v1alpha1.ScheduledBackup) (due map[types.NamespacedName]met
 // removalsFailing counts, of each Cluster, what is being deleted and cannot have its data removed.
 func removalsFailing(backups []v1alpha1.Backup, clusters []v1alpha1.Cluster) map[types.NamespacedName]int {
 	out := map[types.NamespacedName]int{}
-	failing := []core.Reason{core.ReasonBackupRemovalHeld, core.ReasonBackupRemovalFailed}
 	count := func(namespace, name string, all []metav1.Condition, condition string) {
 		is := meta.FindStatusCondition(all, condition)
-		if is != nil && slices.Contains(failing, core.Reason(is.Reason)) {
+		if is != nil && isFailing(core.Reason(is.Reason)) {
 			out[types.NamespacedName{Namespace: namespace, Name: name}]++
 		}
 	}

@@ -285,7 +285,7 @@ func (r *ReclaimReconciler) tell(
 		return client.IgnoreNotFound(err)
 	}
 	kind := corev1.EventTypeNormal
-	if reason == core.ReasonBackupRemovalHeld || reason == core.ReasonBackupRemovalFailed {
+	if isFailing(reason) {
 		kind = corev1.EventTypeWarning
 	}
 	r.event(c, kind, reason, message)

@@ -111,6 +111,11 @@ func hasFailed(all []metav1.Condition, of string) bool {
 	return is != nil && is.Reason == string(core.ReasonBackupRemovalFailed)
 }
 
+// isFailing reports whether the reason tells that the data cannot be removed: somebody has to see to it.
+func isFailing(reason core.Reason) bool {
+	return reason == core.ReasonBackupRemovalHeld || reason == core.ReasonBackupRemovalFailed
+}
+
 // stored writes the condition Stored, and tells it when it changes.
 func (r *Reconciler) stored(
 	ctx context.Context, b *v1alpha1.Backup, is metav1.ConditionStatus, reason core.Reason, message string,
@@ -122,10 +127,10 @@ func (r *Reconciler) stored(
 	if err := r.condition(ctx, b, now); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	switch reason {
-	case core.ReasonBackupRemoved:
+	switch {
+	case reason == core.ReasonBackupRemoved:
 		r.event(b, corev1.EventTypeNormal, reason, message)
-	case core.ReasonBackupRemovalHeld, core.ReasonBackupRemovalFailed:
+	case isFailing(reason):
 		r.event(b, corev1.EventTypeWarning, reason, message)
 	}
 	return nil

@@ -179,6 +179,10 @@ type Withheld struct {
 	Seconds int `json:"seconds"`
 }
 
+// Withholds reports whether the instance keeps its promise to receive nothing, and to vouch for nobody, below
+// an epoch.
+func (r Report) Withholds(epoch int64) bool { return r.Withheld != nil && r.Withheld.Below >= epoch }
+
 // Problem is why the instance is in its state, by its own word.
 func (r Report) Problem() Problem { return Problem{Reason: r.Reason, Message: r.Message} }
 

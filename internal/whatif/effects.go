@@ -105,7 +105,7 @@ func (m *model) demote(t *manager, epoch int64) {
 
 func (m *model) freeze(t *manager, epoch int64) {
 	r := &t.report
-	if r.Withheld == nil || r.Withheld.Below < epoch {
+	if !r.Withholds(epoch) {
 		r.Withheld, t.withheldAt = &core.Withheld{Below: epoch}, m.o.Now
 	}
 	r.NoReceivingBelow = max(r.NoReceivingBelow, epoch)

@@ -88,7 +88,7 @@ func (d *decision) clearReinit(asked core.ReinitRequest, in *core.Instance) bool
 	switch {
 	case !known, !serves && (asked.Unheard || !in.SaysEmpty()):
 		return d.LetGoUnheard(asked)
-	case r.Withheld == nil || r.Withheld.Below <= d.Status.Promotion.Epoch:
+	case !r.Withholds(d.Status.Promotion.Epoch + 1):
 		d.again(core.ReceivePromise{Instance: in.Name, Epoch: d.Status.Promotion.Epoch + 1})
 		d.Doing("recreating the data of " + in.Name + ": it stops receiving")
 		return false

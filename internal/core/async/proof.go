@@ -68,7 +68,7 @@ func keptPromise(o *core.Observation, holder *core.Instance, next int64) (proven
 	r, known := lastWord(holder).Get()
 	answers := holder.Report.Known()
 	isOld := !answers && r.PodUID == p.PodUID
-	isElsewhere := p.PodUID != "" && r.WritableEpoch == 0 && !mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, p)
+	isElsewhere := p.PodUID != "" && r.WritableEpoch == 0 && !isOnItsNode(r, p)
 	isBeside := !answers && holder.Pod.Is(func(pod core.Pod) bool { return pod.UID != p.PodUID && mayTakeOver(pod, p) })
 	if p.NoWritesBelow < next || known && !isOld && !isElsewhere || isBeside {
 		return proven{}, false
@@ -206,7 +206,7 @@ func promisesNotToReceive(in *core.Instance, next int64, age time.Duration) (tim
 	var since time.Time
 	for i, f := range words {
 		r, known := f.Get()
-		kept := known && r.Withheld != nil && r.Withheld.Below >= next
+		kept := known && r.Withholds(next)
 		if i == 0 && (!kept || time.Duration(r.Withheld.Seconds)*time.Second < age) {
 			return since, false
 		}

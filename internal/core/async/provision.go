@@ -287,9 +287,8 @@ func (d *decision) clearRemoval(victim, holder *core.Instance) bool {
 // mayVouch reports whether an empty member could still vouch for a primary that has not read yet that it is
 // removed, and which would count it: it answers, and has not promised to vouch no more.
 func (d *decision) mayVouch(empty *core.Instance) bool {
-	return d.isMember(empty.Name) && empty.SaysEmpty() && empty.Report.Is(func(r core.Report) bool {
-		return r.Withheld == nil || r.Withheld.Below <= d.Status.Promotion.Epoch
-	})
+	return d.isMember(empty.Name) && empty.SaysEmpty() &&
+		empty.Report.Is(func(r core.Report) bool { return !r.Withholds(d.Status.Promotion.Epoch + 1) })
 }
 
 // beginRemoval has the victim stop receiving, if commits go on without it once it is removed. A

@@ -73,7 +73,7 @@ func (d *decision) unasked(next int64) []string {
 	var names []string
 	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
 		r, known := in.Report.Get()
-		if known && r.VolumeLocked && (r.Withheld == nil || r.Withheld.Below < next) {
+		if known && r.VolumeLocked && !r.Withholds(next) {
 			names = append(names, in.Name)
 		}
 	})
@@ -128,7 +128,7 @@ func (d *decision) askToDemote(next int64) {
 	case known && r.NoWritesBelow < next:
 		d.again(core.Demote{Instance: holder.Name, Epoch: next})
 		d.Doing("asking the manager of " + holder.Name + " to make mysqld read-only and to promise that it stays so")
-	case known && mayGoOn(core.Report{PodUID: r.PodUID, Node: r.Node}, p) && r.Data == core.DataPopulated:
+	case known && isOnItsNode(r, p) && r.Data == core.DataPopulated:
 		d.Do(core.Demote{Instance: holder.Name, Epoch: next})
 		d.Doing(fmt.Sprintf("waiting for %s to become read-only: %s", holder.Name, demotionProgress(r)))
 	case !known && d.diagnosis.name == core.PodGone && d.Now.Before(d.podPatience()):
