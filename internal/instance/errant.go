@@ -18,12 +18,15 @@ const errantRead = 1 << 30
 // errantDater tells what transactions are that the primary lacks, and when they were committed: whoever
 // has to decide about them asks that first.
 type errantDater struct {
-	index string // of the binary logs
-	log   *slog.Logger
-	by    dated
+	// search looks for transactions in the binary logs.
+	search func(errant gtid.Set) (binlog.Span, error)
+	log    *slog.Logger
+	by     dated
 
-	mu sync.Mutex
-	st agent.Errant
+	mu     sync.Mutex
+	st     agent.Errant
+	wanted *gtid.Set // what the logs are to be read for next
+	reads  bool      // whether they are being read
 }
 
 // dated is what an errantDater asks of its manager.
@@ -33,7 +36,10 @@ type dated interface {
 }
 
 func newErrantDater(m *manager) *errantDater {
-	return &errantDater{index: m.opt.Dirs.binlogIndex(), log: m.log, by: m}
+	index := m.opt.Dirs.binlogIndex()
+	return &errantDater{log: m.log, by: m, search: func(errant gtid.Set) (binlog.Span, error) {
+		return binlog.Times(context.Background(), index, errant, errantRead)
+	}}
 }
 
 // known is what is known of them.
@@ -43,30 +49,52 @@ func (e *errantDater) known() agent.Errant {
 	return e.st
 }
 
-// date looks into the binary logs, beside everything else.
+// date looks into the binary logs, beside everything else. They are read once at a time: transactions
+// that are added while they are, as by somebody who goes on writing, are looked for afterwards.
 func (e *errantDater) date(errant gtid.Set) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.st.Begins(errant) {
 		return
 	}
-	go func() {
-		span, err := binlog.Times(context.Background(), e.index, errant, errantRead)
-		if err != nil {
-			e.log.Warn("cannot tell when the transactions that the primary lacks were committed", "error", err)
-		}
-		if span.Found.IsEmpty() {
+	e.wanted = &errant
+	if !e.reads {
+		e.reads = true
+		go e.work()
+	}
+}
+
+// work reads the logs until nothing more is wanted.
+func (e *errantDater) work() {
+	for {
+		e.mu.Lock()
+		wanted := e.wanted
+		e.wanted, e.reads = nil, wanted != nil
+		e.mu.Unlock()
+		if wanted == nil {
 			return
 		}
-		if !span.Maintenance.IsEmpty() {
-			e.log.Info("of the transactions that the primary lacks, some are statements of maintenance only, which "+
-				"change no data", "transactions", span.Maintenance.String())
-		}
-		times := core.Times{First: span.First.UTC(), Last: span.Last.UTC(),
-			Unknown: errant.Subtract(span.Found).Count()}
-		e.mu.Lock()
-		e.st.Found(errant, times, span.Statements, span.Maintenance)
-		e.mu.Unlock()
-		e.by.retell()
-	}()
+		e.find(*wanted)
+	}
+}
+
+// find reads the logs for these transactions, and keeps what it finds.
+func (e *errantDater) find(errant gtid.Set) {
+	span, err := e.search(errant)
+	if err != nil {
+		e.log.Warn("cannot tell when the transactions that the primary lacks were committed", "error", err)
+	}
+	if span.Found.IsEmpty() {
+		return
+	}
+	if !span.Maintenance.IsEmpty() {
+		e.log.Info("of the transactions that the primary lacks, some are statements of maintenance only, which "+
+			"change no data", "transactions", span.Maintenance.String())
+	}
+	times := core.Times{First: span.First.UTC(), Last: span.Last.UTC(),
+		Unknown: errant.Subtract(span.Found).Count()}
+	e.mu.Lock()
+	e.st.Found(errant, times, span.Statements, span.Maintenance)
+	e.mu.Unlock()
+	e.by.retell()
 }
