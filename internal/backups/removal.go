@@ -27,6 +27,9 @@ import (
 const (
 	firstPause = 30 * time.Second
 	maxPause   = time.Hour
+	// heldPause is when it is looked again whether what keeps a Job from being made is gone: who mends a
+	// Secret is not to wait for an hour, and no Job is spent on it.
+	heldPause = time.Minute
 )
 
 // removal is what goes from a store with an object that is being deleted.
@@ -184,7 +187,8 @@ func (r *remover) account(ctx context.Context, m *removal, job *batchv1.Job) err
 
 // held tells why no Job removes the data now, and what can be done. It holds until one does.
 func (r *remover) held(ctx context.Context, m *removal, why string) (again time.Duration, err error) {
-	return r.stays(ctx, m, core.ReasonBackupRemovalHeld, why)
+	again, err = r.stays(ctx, m, core.ReasonBackupRemovalHeld, why)
+	return min(again, heldPause), err
 }
 
 // failed tells why the Job did not remove the data. It holds until they are gone, for the next Job may

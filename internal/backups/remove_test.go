@@ -197,8 +197,9 @@ func TestARemovalThatFailsIsToldAndTriedAgain(t *testing.T) {
 // TestARemovalSaysNoMoreWhatHeldIt reports of one whose Secret was missing, and was made again.
 func TestARemovalSaysNoMoreWhatHeldIt(t *testing.T) {
 	w := newBackupWorld(t, going(), aCluster())
-	if b, _ := w.step(); storedSays(b).Reason != string(core.ReasonBackupRemovalHeld) {
-		t.Errorf("without its Secret: %+v", storedSays(b))
+	w.Clock = backupDay.Add(100 * time.Hour)
+	if b, soon := w.step(); storedSays(b).Reason != string(core.ReasonBackupRemovalHeld) || soon > heldPause {
+		t.Errorf("without its Secret: %+v, and it is looked again after %s", storedSays(b), soon)
 	}
 	again := storeSecret.DeepCopy()
 	again.ResourceVersion = ""
