@@ -55,7 +55,10 @@ func (d *decision) seekAnything(f *failure) {
 
 // cannotPromise is why the word of the primary's manager is not waited for.
 func (d *decision) cannotPromise() string {
-	if d.holder().Report.Known() {
+	switch {
+	case d.canPromise():
+		return "has been asked for a promise, and has made none"
+	case d.holder().Report.Known():
 		return "cannot be asked for a promise"
 	}
 	return "cannot be reached"

@@ -329,10 +329,15 @@ func (d *decision) demoteAndGrant(op *core.Operation) {
 	case !ok && d.lateness(op) != "" && d.diagnosis.name == core.PrimaryHealthy:
 		d.giveUp(core.RefusalDeadline, op.From+" was not made read-only in time: "+d.lateness(op))
 		return
-	case !ok && d.holder().Report.Known() && (d.canPromise() || !d.diagnosis.name.IsFailing()):
+	case !ok && d.holder().Report.Known() && !d.diagnosis.name.IsFailing():
 		d.askToDemote(next)
 		return
-	case !ok || !answers: // or it can promise nothing: there are other proofs
+	case !ok && d.canPromise() && d.Now.Before(d.asking(next).At.Add(promisePatience)):
+		d.Plan.Carried.Asking = d.asking(next)
+		d.RecheckAt(d.Plan.Carried.Asking.At.Add(promisePatience))
+		d.askToDemote(next)
+		return
+	case !ok || !answers: // or it promises nothing: there are other proofs
 		d.becomeFailover(op.To, d.diagnosis.says)
 		return
 	case !d.fresh(d.holder(), proof.since):
