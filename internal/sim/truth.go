@@ -175,13 +175,15 @@ func (tr *truth) checkAlone(s *mysqld) {
 }
 
 // ackGiven (I4): who may not be elected must not acknowledge. While a fault lasts
-// it may not know.
+// it may not know. A server that is not a source of semi-synchronous replication, as a former primary
+// whose own source is another by now, asks nobody, and no commit waits for what it is told.
 func (tr *truth) ackGiven(s *mysqld, replica *database) {
 	w := tr.w
 	if !tr.counted[replica.instance] {
 		w.fail("I2", "%s acknowledges, and was never counted", replica.instance)
 	}
 	switch {
+	case !s.semi.enabled:
 	case !w.healing || w.now-w.healedAt < 20*time.Second ||
 		!slices.Contains(w.api.cluster().status.Diverged, replica.instance):
 	case s.db.logged.Contains(replica.executed):
