@@ -177,6 +177,9 @@ var events = []row[Reason]{
 	{ReasonLeaseSpoilt,
 		"the primary's Lease names an epoch, or a holder in it, to which nobody was promoted: the operator sets it " +
 			"back, or says why it does not", "troubleshooting.md"},
+	{ReasonTaintLeft,
+		"an instance answers from a node that has the taint out-of-service, which says that nothing runs there: " +
+			"take the taint off; a notice, which hinders nothing", "failover.md#noproof"},
 	{ReasonNearlyFull,
 		"less than 10 % is free on the volumes of instances, until 12 % is: raise spec.storage.size; a notice, " +
 			"which hinders nothing", "runbooks.md#the-disk-is-full"},

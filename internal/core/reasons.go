@@ -156,6 +156,8 @@ const (
 	// Something carries the labels of an instance and is not the Cluster's.
 	ReasonForeignPod    Reason = "ForeignPod"
 	ReasonForeignObject Reason = "ForeignObject"
+	// An instance runs on a node that is said to be off.
+	ReasonTaintLeft Reason = "OutOfServiceTaintLeft"
 	// Little of an instance's volume is free.
 	ReasonNearlyFull Reason = "VolumeNearlyFull"
 	// The primary's is full, and commits hang.

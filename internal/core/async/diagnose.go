@@ -64,12 +64,13 @@ var rules = []rule{
 	{core.MysqldDown, func(s *primaryView) bool { return s.reachable }, downText},
 	{core.PrimaryDemoted, demotedByLatest, constant("its manager promised to stay read-only before it went away")},
 	{core.PodGone, podGone, goneText},
-	{core.PodGone, nodeGone, constant("its node is gone or out of service")},
+	{core.PodGone, func(s *primaryView) bool { return s.holder != nil && isNodeEnded(s.o, s.holder) },
+		constant("its node is gone or out of service")},
 	{core.PrimaryPromoting, func(s *primaryView) bool {
 		return s.p.WritableSince.IsZero() && s.podKnown && s.pod.NeverStarted
 	},
 		constant("its Pod is starting")},
-	{core.PrimaryUnreachableButReplicasStream, func(s *primaryView) bool { return receivers(s) > 0 },
+	{core.PrimaryUnreachableButReplicasStream, func(s *primaryView) bool { return receivers(s.o) > 0 },
 		constant("its manager cannot be reached, but replicas receive from it")},
 	{core.PrimaryUnreachableReplicasLost, func(s *primaryView) bool { return losers(s) > 0 },
 		constant("neither can its manager be reached, nor do replicas receive from it")},
@@ -113,7 +114,7 @@ func fenced(s *primaryView) bool {
 func isolated(s *primaryView) bool {
 	p, n := s.p, len(s.o.Cluster.Status.Members)
 	return isWritable(s) && s.o.Cluster.Durability.Mode.WaitsForEver() && p.RequiredAcks > 0 &&
-		receivers(s) < p.RequiredAcks && connectors(s) >= n-p.RequiredAcks
+		receivers(s.o) < p.RequiredAcks && connectors(s) >= n-p.RequiredAcks
 }
 
 // isFull reports whether commits of the primary wait for space on its volume.
@@ -218,14 +219,6 @@ func demotedByLatest(s *primaryView) bool {
 	return ok && p.proof == core.ProofManagerFenced
 }
 
-func nodeGone(s *primaryView) bool {
-	if s.holder == nil || s.p.Node == "" {
-		return false
-	}
-	node, known := s.holder.Node.Get()
-	return known && (!node.Exists || node.OutOfService)
-}
-
 func hungText(s *primaryView) string {
 	if s.report.Reason == core.InstanceDiskStalled {
 		return "its volume completes no write"
@@ -264,10 +257,10 @@ func goneText(s *primaryView) string {
 }
 
 // receivers counts the reachable members that receive from the holder.
-func receivers(s *primaryView) int {
-	n := 0
-	otherMembers(s.o, s.p.Instance, func(in *core.Instance) {
-		if r, ok := serving(in); ok && follows(r, s.p.Instance) && r.Server.Replication.Hears() {
+func receivers(o *core.Observation) int {
+	n, primary := 0, o.Cluster.Status.Promotion.Instance
+	otherMembers(o, primary, func(in *core.Instance) {
+		if r, ok := serving(in); ok && follows(r, primary) && r.Server.Replication.Hears() {
 			n++
 		}
 	})

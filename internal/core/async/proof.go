@@ -96,7 +96,7 @@ func podTerminated(o *core.Observation, holder *core.Instance, _ int64) (proven,
 	if r, answers := holder.Report.Get(); answers && (r.PodUID == p.PodUID || r.WritableEpoch != 0) {
 		return proven{}, false
 	}
-	if node, known := holder.Node.Get(); known && p.Node != "" && (!node.Exists || node.OutOfService) {
+	if isNodeEnded(o, holder) {
 		return proven{core.ProofPodTerminated, "node " + p.Node + " is gone or out of service",
 			holder.Node.Received()}, true
 	}
@@ -112,6 +112,33 @@ func podTerminated(o *core.Observation, holder *core.Instance, _ int64) (proven,
 	}
 	return proven{core.ProofPodTerminated, "the kubelet reported the containers of Pod " + p.PodUID +
 		" terminated before it was deleted", holder.Pod.Received()}, true
+}
+
+// isNodeEnded reports whether the node of the Pod that may be writable has ended, and nothing contradicts that:
+// a taint may be left on a node that was mended, and a Node object deleted by mistake.
+func isNodeEnded(o *core.Observation, holder *core.Instance) bool {
+	return isNodeSaidToEnd(o, holder) && receivers(o) == 0 && !o.Now.Before(leaseRunsOut(o))
+}
+
+// isNodeSaidToEnd reports whether Kubernetes has no such node any more, or a human says that it is out of service.
+func isNodeSaidToEnd(o *core.Observation, holder *core.Instance) bool {
+	node, known := holder.Node.Get()
+	return known && o.Cluster.Status.Promotion.Node != "" && (!node.Exists || node.OutOfService)
+}
+
+// leaseRunsOut is when the primary's lease runs out unless it is renewed; zero in a cluster that does not go by
+// one, or when it is not the primary's any more. One of which nothing is known may have been renewed this moment.
+func leaseRunsOut(o *core.Observation) time.Time {
+	l, known := o.Cluster.Lease.Get()
+	switch {
+	case !goesByLease(o):
+		return time.Time{}
+	case !known:
+		return o.Now.Add(core.LeaseTTL)
+	case l.Holder != o.Cluster.Status.Promotion.Instance:
+		return time.Time{}
+	}
+	return l.UnchangedSince.Add(core.LeaseTTL)
 }
 
 // quorumCut returns a proof when every commit of this epoch waits for RequiredAcks replicas and

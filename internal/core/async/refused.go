@@ -90,7 +90,7 @@ func (d *decision) reached() {
 	if p == nil || p.Isolations == 0 {
 		return
 	}
-	if s := viewPrimary(d.Observation); isWritable(s) && receivers(s) >= max(p.RequiredAcks, 1) {
+	if s := viewPrimary(d.Observation); isWritable(s) && receivers(d.Observation) >= max(p.RequiredAcks, 1) {
 		p.Isolations = 0
 	}
 }

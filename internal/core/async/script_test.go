@@ -3,6 +3,7 @@ package async
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ import (
 //	  its mysqld was asked before
 //	lost c-2 | cut c-2 | found c-2  its manager cannot be reached | nor can mysqld | both can be again
 //	pod c-1 gone|terminating=|terminated|rejected|ready=|outdated|old-image|new-image|waiting=|node=|demote
-//	volume c-1 gone|deleting|unbound    node node-of c-1 gone|out-of-service|draining
+//	volume c-1 gone|deleting|unbound    node c-1 gone|out-of-service|draining, off for long unless "lives"
 //	unseen c-1                    what Kubernetes says of it is not known
 //	held c-1 by=NAME              a finalizer holds its Pod or claim
 //	slow c-2 | quick c-2          its manager does not act by itself | does
@@ -214,9 +215,11 @@ func (s *script) about(verb string, a args) string {
 	case "node":
 		in.node = core.Node{Exists: a.keys[0] != "gone", OutOfService: a.keys[0] == "out-of-service",
 			Draining: a.keys[0] == "draining"}
-		if a.keys[0] != "draining" {
+		if a.keys[0] != "draining" && !slices.Contains(a.keys, "lives") {
 			in.cut = true
 			s.w.lose(in)
+			s.w.manage()
+			s.w.lease.UnchangedSince = s.w.now.Add(-core.LeaseTTL)
 		}
 	case "lost":
 		s.w.lose(in)

@@ -138,9 +138,23 @@ func (d *decision) askToDemote(next int64) {
 		d.Doing("waiting for the new Pod of " + holder.Name + ", whose manager may promise that the former does not " +
 			"take writes any more" + besides(holder))
 		d.RecheckAt(d.podPatience())
+	case d.awaitNode(holder):
 	default:
 		d.Block(core.RefusalNoProof, d.noProof(known))
 	}
+}
+
+// awaitNode waits for a lease that was renewed lately on a node that is said to be gone, and reports whether it
+// does: the node may live, or have gone this moment.
+func (d *decision) awaitNode(holder *core.Instance) bool {
+	expires := leaseRunsOut(d.Observation)
+	if !d.Now.Before(expires) || !isNodeSaidToEnd(d.Observation, holder) {
+		return false
+	}
+	d.Doing(fmt.Sprintf("the node of %s is gone or out of service, and its lease was renewed lately; waiting until "+
+		"%s whether it is renewed", holder.Name, clock(expires)))
+	d.RecheckAt(expires)
+	return true
 }
 
 // podPatience is until when a new Pod of a primary whose Pod is gone is waited for

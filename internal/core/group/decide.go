@@ -51,6 +51,7 @@ func decide(o *core.Observation) *decision {
 	d.TellForeign()
 	d.tellFull()
 	d.TellNearlyFull()
+	d.TellTaintLeft()
 	d.tellWithoutEffect()
 	d.tellCertificates()
 	d.TellGivenUp()
