@@ -21,8 +21,18 @@ func IsInstances(c *v1alpha1.Cluster, obj metav1.Object) bool {
 
 func hasItsName(c *v1alpha1.Cluster, obj metav1.Object) bool {
 	_, named := resources.Ordinal(c.Name, obj.GetName())
+	return named && resources.Belongs(c, obj) && !isCopy(c, obj)
+}
+
+// isCopy reports whether an object is labelled as that of another instance, from whose it was copied. A claim
+// of an instance that there is, or was, is none: somebody changed its label, and there are data behind it.
+func isCopy(c *v1alpha1.Cluster, obj metav1.Object) bool {
 	label, labelled := obj.GetLabels()[v1alpha1.LabelInstance]
-	return named && resources.Belongs(c, obj) && (!labelled || label == obj.GetName())
+	if !labelled || label == obj.GetName() {
+		return false
+	}
+	_, isClaim := obj.(*corev1.PersistentVolumeClaim)
+	return !isClaim || !resources.IsKept(obj) && !slices.Contains(c.Status.InstanceNames, obj.GetName())
 }
 
 // SetPods keeps the Pods that are the Cluster's instances, and the names of others that may be

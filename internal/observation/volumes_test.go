@@ -63,6 +63,28 @@ func TestAClaimIsAnInstancesByTheUIDOfItsCluster(t *testing.T) {
 	}
 }
 
+// Labels are copied with a manifest, and changed by hand: what there is of the name tells one from the other.
+func TestAClaimWithTheLabelOfAnotherInstanceIsACopyUnlessItsOwnIsThere(t *testing.T) {
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "mine"}}
+	c.Status.InstanceNames = []string{"c-1", "c-2"}
+	var claims []corev1.PersistentVolumeClaim
+	for _, name := range []string{"c-1", "c-2", "c-3", "c-9"} {
+		claims = append(claims, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Annotations: map[string]string{v1alpha1.AnnotationClusterUID: "mine"},
+			Labels:      map[string]string{v1alpha1.LabelCluster: "c", v1alpha1.LabelInstance: "c-1"}}})
+	}
+	claims[2].Annotations[v1alpha1.AnnotationKept] = "2026-01-01T00:00:00Z"
+	var objs observation.Objects
+	objs.SetVolumes(c, claims)
+	if names := observation.InstanceNames(c, &objs); !slices.Equal(names, []string{"c-1", "c-2"}) ||
+		objs.Volumes["c-2"] == nil {
+		t.Errorf("instances are %v, with the claims %v", names, objs.Volumes)
+	}
+	if objs.KeptVolumes["c-3"] == nil || !slices.Equal(objs.ForeignVolumes, []string{"c-9"}) {
+		t.Errorf("kept are %v, foreign %v", objs.KeptVolumes, objs.ForeignVolumes)
+	}
+}
+
 func TestAnAcceptedLossIsOfOneEpoch(t *testing.T) {
 	for text, want := range map[string]core.Override{
 		"c-2@7": {To: "c-2", Epoch: 7}, "c-2@0": {To: "c-2"}, "c-2": {To: "c-2", Epoch: -1},

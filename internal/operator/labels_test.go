@@ -38,6 +38,32 @@ func TestAClaimThatLostItsLabelIsNotTakenForDeleted(t *testing.T) {
 	}
 }
 
+// A label that was changed is as little a deletion as one that was taken off: the caches still have the claim.
+func TestAClaimWhoseLabelWasChangedIsNotTakenForDeleted(t *testing.T) {
+	c := aCluster()
+	c.Status.InstanceNames = []string{"c-1", "c-2"}
+	changed := aVolume("c-2", "v-2")
+	changed.Labels = map[string]string{v1alpha1.LabelCluster: "c", v1alpha1.LabelInstance: "c-1"}
+	changed.Annotations = map[string]string{v1alpha1.AnnotationServerID: "77"}
+	api := newAPI(t, c, aPod("c-1", "first", "n1"), aPod("c-2", "second", "n2"), changed)
+	r := newTestReconciler(t, api, api)
+
+	objs, err := r.observer.read(t.Context(), c)
+	must(t, err)
+	if objs.Volumes["c-2"] == nil || len(objs.ForeignVolumes) > 0 {
+		t.Errorf("the claim c-2 is taken for deleted; others' are %v", objs.ForeignVolumes)
+	}
+	if o := anActor(api).podOptions(t.Context(), c, "c-2", 2); o.ServerID != 77 {
+		t.Errorf("its Pod would be another one, with the server_id %d", o.ServerID)
+	}
+
+	must(t, r.prerequisites.claim(t.Context(), c, "c-2"))
+	must(t, api.Get(t.Context(), client.ObjectKeyFromObject(changed), changed))
+	if changed.Labels[v1alpha1.LabelInstance] != "c-2" {
+		t.Errorf("the label was not put back: it has %v", changed.Labels)
+	}
+}
+
 // writesTo reads from a cache, and patches at the API server.
 type writesTo struct {
 	client.Client
