@@ -93,6 +93,42 @@ func TestAnEditorMayAskForASwitchoverAndNotDecideIt(t *testing.T) {
 	}
 }
 
+// Who may write the status and nothing else of a Cluster may ask for a switchover, and no more than that.
+func TestTheRightToTheStatusRunsNoImage(t *testing.T) {
+	as := grantedVerbs(t, "switcher", "mysql.cnmsql.co", []string{"clusters/status"}, "patch")
+	before := `{"status":{"currentPrimary":"db-1","image":"mysql:9.7","establishedAt":"2026-01-01T00:00:00.000000Z",
+		"continuousArchiving":{"enabled":true,"missing":"x:1-5","missingSince":"2026-01-01T00:00:00Z"},
+		"conditions":[` + aCondition("Ready", "True") + `]}}`
+	removed := `"conditions":[` + aCondition("ArchiveStored", "False") + `]`
+	const aReturn = `{"target":"db-2","reason":"x","at":"2026-01-01T00:00:00.000000Z"}`
+	for name, r := range map[string]struct{ write, held string }{
+		"a wish":           {`"targetPrimary":"db-3"`, ""},
+		"an image":         {`"image":"example.com/evil:1"`, "image"},
+		"no image":         {`"image":null`, "image"},
+		"a whole archive":  {`"continuousArchiving":{"missing":null}`, "continuousArchiving"},
+		"a verification":   {`"lastVerification":{"phase":"Restoring"}`, "lastVerification"},
+		"its schedule":     {`"verificationSchedule":{"problem":"none"}`, "verificationSchedule"},
+		"a return":         {`"switchoverReturn":` + aReturn, "switchoverReturn"},
+		"a group":          {`"groupReplication":{"bootstrapped":true,"hasQuorum":true}`, "groupReplication"},
+		"a removed store":  {removed, "conditions[ArchiveStored]"},
+		"other conditions": {`"conditions":[` + aCondition("Ready", "False") + `]`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refused := ""
+			if r.held != "" {
+				refused = "status." + r.held + " is written by the operator only"
+			}
+			u := withStatus(t, before)
+			judge(t, as.Status().Patch(context.Background(), u, merge(`{"status":{`+r.write+`}}`)), refused)
+		})
+	}
+}
+
+func aCondition(kind, is string) string {
+	return `{"type":"` + kind + `","status":"` + is + `","reason":"Said","message":"by hand",
+		"lastTransitionTime":"2026-01-02T00:00:00Z"}`
+}
+
 func withStatus(t *testing.T, status string) *unstructured.Unstructured {
 	t.Helper()
 	return made(t, "instances: 3", status)
