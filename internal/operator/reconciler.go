@@ -289,7 +289,7 @@ func isToBeHeard(c *v1alpha1.Cluster, pod *corev1.Pod, belong []string) bool {
 
 func (r *Reconciler) clusterTLS(c *v1alpha1.Cluster, ca *pki.CA) (*tls.Config, error) {
 	state, sum := r.state(c), sha256.Sum256(ca.Trust())
-	if have := state.tls; have.conf != nil && have.ca == sum && time.Since(have.made) < operatorTLSLife {
+	if have := state.tls; have.conf != nil && have.ca == sum && have.isInTime(time.Now()) {
 		return have.conf, nil
 	}
 	conf, err := ca.OperatorTLS(time.Now())

@@ -79,6 +79,13 @@ type clusterTLS struct {
 	conf *tls.Config
 }
 
+// isInTime reports whether it is used at a moment. Wall clocks are compared, for the certificate goes by
+// them: a clock that was set right afterwards, in either direction, is no reason to keep what it made.
+func (t clusterTLS) isInTime(now time.Time) bool {
+	age := now.Round(0).Sub(t.made.Round(0))
+	return 0 <= age && age < operatorTLSLife
+}
+
 // clusterStates is the table of them. What it has of a Cluster ends with that Cluster:
 // another of the same name starts again.
 type clusterStates struct {

@@ -131,6 +131,26 @@ func TestARenewedCertificateTakesNoClusterForUnreachable(t *testing.T) {
 	}
 }
 
+// A certificate goes by wall clocks, whichever way one was wrong when it was made.
+func TestACertificateIsNotKeptForWhatAWrongClockSaid(t *testing.T) {
+	c, ca, api := aCluster(), anAuthority(t), newAPI(t)
+	r := newTestReconciler(t, api, api)
+	for _, x := range []struct {
+		made time.Duration
+		kept bool
+	}{{0, true}, {-operatorTLSLife + time.Hour, true}, {-operatorTLSLife, false}, {-20000 * 24 * time.Hour, false},
+		{8 * time.Hour, false}} {
+		r.state(c).tls = clusterTLS{}
+		before, err := r.clusterTLS(c, ca)
+		must(t, err)
+		r.state(c).tls.made = r.state(c).tls.made.Add(x.made)
+		after, err := r.clusterTLS(c, ca)
+		if must(t, err); (before == after) != x.kept {
+			t.Errorf("made at a clock that is %s off: kept %t", x.made, before == after)
+		}
+	}
+}
+
 // TestStreamsEndWithThoseTheySpeakTo: a connection to a Pod that is gone is not
 // tried for ever, and what can be a proof is not forgotten.
 func TestStreamsEndWithThoseTheySpeakTo(t *testing.T) {

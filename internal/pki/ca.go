@@ -15,8 +15,9 @@ import (
 const (
 	caLife   = 10 * 365 * 24 * time.Hour
 	leafLife = 365 * 24 * time.Hour
-	// skew is how far the clock of a reader may lag behind the issuer's.
-	skew = time.Hour
+	// backdated is how far a clock may be ahead that makes an authority: whose clock is right goes by
+	// what it signs at once. Nobody had its key before, so that nothing of before is trusted by it.
+	backdated = 10 * 365 * 24 * time.Hour
 	// maxCommonName is the upper bound of X.520; OpenSSL refuses more.
 	maxCommonName = 64
 )
@@ -38,8 +39,8 @@ type CA struct {
 	trust []byte
 }
 
-// NewCA makes a certificate authority for a cluster. It is good for ten years from now on, and
-// from an hour before, because the clock of a reader may lag.
+// NewCA makes a certificate authority for a cluster. It is good for ten years from now on, and as long
+// before, because this clock may be ahead.
 func NewCA(cluster string, now time.Time) (Bundle, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -47,7 +48,7 @@ func NewCA(cluster string, now time.Time) (Bundle, error) {
 	}
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: commonName(cluster + " CA"), Organization: []string{"cnmsql"}},
-		NotBefore:             now.Add(-skew),
+		NotBefore:             now.Add(-backdated),
 		NotAfter:              now.Add(caLife),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		BasicConstraintsValid: true,

@@ -58,7 +58,9 @@ func OperatorLeaf() Leaf {
 }
 
 // Issue makes a certificate for a leaf. It is good for a year, and ends with its authority at the
-// latest. An authority that has ended issues none: that is an error.
+// latest. It is good from the beginning of its authority on, and not from now: one that was made
+// while this clock was ahead would be refused by all others until they are there, too. An authority
+// that has ended issues none: that is an error.
 func (ca *CA) Issue(leaf Leaf, now time.Time) (Bundle, error) {
 	if ca.HasEnded(now) {
 		return Bundle{}, fmt.Errorf("making a certificate for %s: the certificate authority ended at %s",
@@ -74,7 +76,7 @@ func (ca *CA) Issue(leaf Leaf, now time.Time) (Bundle, error) {
 	}
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: commonName(leaf.Name), Organization: []string{leaf.Organization}},
-		NotBefore:             now.Add(-skew),
+		NotBefore:             ca.cert.NotBefore,
 		NotAfter:              until,
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
@@ -105,7 +107,9 @@ func (ca *CA) Flaw(b Bundle, leaf Leaf, now time.Time) string {
 	case cert.Subject.CommonName != commonName(leaf.Name) || !slices.Equal(cert.Subject.Organization,
 		[]string{leaf.Organization}):
 		return "it was issued to another subject"
-	case NeedsRenewal(cert, now) && (now.Before(cert.NotBefore) || cert.NotAfter.Before(ca.Ends())):
+	case now.Before(cert.NotBefore) && ca.cert.NotBefore.Before(cert.NotBefore):
+		return "it is not good before " + stamp(cert.NotBefore) // another would be
+	case now.After(cert.NotAfter.Add(-leafLife/3)) && cert.NotAfter.Before(ca.Ends()):
 		return "it ends at " + stamp(cert.NotAfter) // another would end later
 	}
 	for _, name := range leaf.DNSNames {
@@ -117,13 +121,6 @@ func (ca *CA) Flaw(b Bundle, leaf Leaf, now time.Time) string {
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// NeedsRenewal reports whether two thirds of a certificate's life have passed, or
-// whether it is not valid yet.
-func NeedsRenewal(cert *x509.Certificate, now time.Time) bool {
-	life := cert.NotAfter.Sub(cert.NotBefore)
-	return now.Before(cert.NotBefore) || now.After(cert.NotAfter.Add(-life/3))
-}
 
 // TLS makes a Bundle usable by crypto/tls.
 func (b Bundle) TLS() (tls.Certificate, error) { return tls.X509KeyPair(b.Cert, b.Key) }

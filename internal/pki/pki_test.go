@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"crypto/ecdsa"
 	"crypto/tls"
 	"crypto/x509"
 	"net"
@@ -132,11 +133,58 @@ func TestFlawSaysWhyToIssueAnew(t *testing.T) {
 		{"new name", ca, good, renamed, now, "it lacks the name db.example.com"},
 		{"half its life", ca, good, leaf, now.Add(leafLife / 2), ""},
 		{"two thirds of its life", ca, good, leaf, now.Add(leafLife*2/3 + time.Hour), "it ends at"},
-		{"clock went back", ca, good, leaf, now.Add(-48 * time.Hour), "it ends at"},
+		{"clock went back", ca, good, leaf, now.Add(-48 * time.Hour), ""},
+		{"not good yet", ca, begins(t, ca, leaf, now.Add(7*time.Hour)), leaf, now, "it is not good before"},
+		{"no other would be", ca, good, leaf, ca.cert.NotBefore.Add(-time.Hour), ""},
 	} {
 		got := c.ca.Flaw(c.bundle, c.leaf, c.at)
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// begins is a certificate that begins later than its authority, as earlier releases made them.
+func begins(t *testing.T, ca *CA, leaf Leaf, at time.Time) Bundle {
+	t.Helper()
+	made, template := issue(t, ca, leaf)
+	key, err := made.TLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer := key.PrivateKey.(*ecdsa.PrivateKey)
+	template.NotBefore = at
+	cert, keyPEM, err := sign(template, ca.cert, signer, ca.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Bundle{CA: ca.trust, Cert: cert, Key: keyPEM}
+}
+
+// A node boots with a wrong clock, and whoever's clock is right has to go by what was made there before
+// it was set.
+func TestWhatAClockThatIsAheadMadeIsGoodAtOnce(t *testing.T) {
+	for _, c := range []struct{ authority, leaf time.Duration }{
+		{0, 8 * time.Hour}, {8 * time.Hour, 8 * time.Hour}, {8 * time.Hour, 0}, {leafLife, leafLife},
+	} {
+		ca, err := ParseCA(authorityAt(t, now.Add(c.authority)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaf := InstanceLeaf("db-1", "shop", "db-1")
+		made, err := ca.Issue(leaf, now.Add(c.leaf))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cert, err := Parse(made.Cert)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := cert.Verify(x509.VerifyOptions{Roots: ca.Pool(), CurrentTime: now}); err != nil {
+			t.Errorf("made %s and %s ahead: %v", c.authority, c.leaf, err)
+		}
+		if flaw := ca.Flaw(made, leaf, now); flaw != "" {
+			t.Errorf("made %s and %s ahead, it is made again: %s", c.authority, c.leaf, flaw)
 		}
 	}
 }
