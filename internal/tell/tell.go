@@ -3,6 +3,8 @@
 package tell
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,7 +24,16 @@ func Event(to events.EventRecorder, about runtime.Object, e core.Event) {
 	if e.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	to.Eventf(about, nil, kind, string(e.Reason), string(e.Reason), "%s", Within(noteLimit, e.Message))
+	note := Within(noteLimit, e.Message)
+	to.Eventf(about, nil, kind, string(e.Reason), action(e.Reason, note), "%s", note)
+}
+
+// action is one for each text. The recorder takes events that are alike in all but their text for one
+// that is repeated, counts it, and shows the first text only: of three instances that are made in one
+// look, one would be told.
+func action(reason core.Reason, note string) string {
+	sum := sha256.Sum256([]byte(note))
+	return fmt.Sprintf("%s-%x", reason, sum[:4])
 }
 
 // Within is a message of at most so many bytes: the beginning of one that is longer.

@@ -28,3 +28,14 @@ func TestALongMessageIsCutToWhatTheAPIServerTakes(t *testing.T) {
 		}
 	}
 }
+
+// The API server takes an action of 128 bytes at most.
+func TestTheSameTextHasTheSameAction(t *testing.T) {
+	long := core.Reason(strings.Repeat("R", 100))
+	if a, b := action(long, "making db-1"), action(long, "making db-1"); a != b || len(a) > 128 {
+		t.Errorf("%s and %s", a, b)
+	}
+	if a, b := action(long, "making db-1"), action(long, "making db-2"); a == b {
+		t.Errorf("two texts have the action %s", a)
+	}
+}
