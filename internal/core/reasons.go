@@ -126,6 +126,7 @@ const (
 	ReasonReturn             Reason = "SwitchoverReturned"
 	ReasonGivenUp            Reason = "SwitchoverGivenUp"
 	ReasonVolumeDeleting     Reason = "PrimaryVolumeDeleting"
+	ReasonVolumeHeld         Reason = "VolumeHeld"
 	ReasonPreferred          Reason = "PreferredPrimary"
 	ReasonFenced             Reason = "InstanceFenced"
 	ReasonUnfenced           Reason = "InstanceUnfenced"

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -91,7 +92,7 @@ func (b ballot) voters() (voters []voter, unknown, diverged []string) {
 		}
 		stale := in.Report.NotBefore().Before(b.since) || b.drained && receives(r)
 		voters = append(voters, voter{in: in, report: r, holds: r.Server.Holds(),
-			eligible: eligible(r) && !stale && !losesVolume(in), stale: stale, lacks: mayLack(b.o, r)})
+			eligible: eligible(r) && !stale && !draft.LosesVolume(in), stale: stale, lacks: mayLack(b.o, r)})
 	}
 	return voters, unknown, diverged
 }
@@ -99,13 +100,6 @@ func (b ballot) voters() (voters []voter, unknown, diverged []string) {
 // eligible reports whether nothing but its position hinders the instance from being promoted.
 func eligible(r core.Report) bool {
 	return !r.Terminating && (r.Server.Replication == nil || r.Server.Replication.SQLError == "")
-}
-
-// losesVolume reports whether the instance's claim is gone or going, so that its data is
-// gone when its Pod stops.
-func losesVolume(in *core.Instance) bool {
-	vol, known := in.Volume.Get()
-	return known && (!vol.Exists || vol.Deleting)
 }
 
 // tooFewKnown refuses when an acknowledged commit might be only on instances whose
@@ -215,7 +209,7 @@ func (v voter) whyUnfit() string {
 	if v.stale {
 		return "it does not answer in time"
 	}
-	if losesVolume(v.in) {
+	if draft.LosesVolume(v.in) {
 		return volumeGoes
 	}
 	return whyUnfit(v.report)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 )
 
 // provision makes what is missing, replaces what has ended, and takes away what
@@ -72,21 +73,25 @@ func (d *decision) isEvidence(in *core.Instance) bool {
 
 // keepPod clears a Pod out of the way that will not run again: one that ended,
 // one whose volume is going, or one that does not run and was made from a spec
-// that has been corrected since. A primary whose volume is going hands over first.
+// that has been corrected since.
 func (d *decision) keepPod(in *core.Instance, pod core.Pod, vol core.Volume) {
-	isPrimary := d.Status.Promotion != nil && d.Status.Promotion.Instance == in.Name &&
-		(d.takesWrites() || d.diagnosis.name == core.PrimaryClosed)
-	volumeLost := losesVolume(in)
 	switch {
 	case pod.Terminating:
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
-	case volumeLost && isPrimary:
-		d.Doing("the PersistentVolumeClaim of the primary " + in.Name +
-			" is being deleted: its data is gone when its Pod stops")
-	case pod.Terminated || pod.Rejected || volumeLost || d.IsCorrected(in, pod, d.givers()):
+	case d.KeepsData(in, d.holderWithData()):
+	case pod.Terminated || pod.Rejected || draft.LosesVolume(in) || d.IsCorrected(in, pod, d.givers()):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
+}
+
+// holderWithData is the primary while it is known to have all that was acknowledged: it takes writes, or is
+// closed to give its data to others; "" while it is not.
+func (d *decision) holderWithData() string {
+	if p := d.Status.Promotion; p != nil && (d.takesWrites() || d.diagnosis.name == core.PrimaryClosed) {
+		return p.Instance
+	}
+	return ""
 }
 
 // settled reports whether the primary takes writes and stays, no operation is in progress, and

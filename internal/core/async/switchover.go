@@ -208,7 +208,7 @@ func (d *decision) cannotLead(in *core.Instance) (core.Report, *core.Problem) {
 			Message: fmt.Sprintf("its mysqld does not serve the cluster's data (%s)", r.State)}
 	case in.IsStopping() || d.IsEnding(in.Name):
 		return r, &core.Problem{Reason: core.RefusalTargetNotReady, Message: "it is being stopped"}
-	case losesVolume(in):
+	case draft.LosesVolume(in):
 		return r, &core.Problem{Reason: core.RefusalTargetNotReady, Message: volumeGoes}
 	case !eligible(r):
 		return r, &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: whyUnfit(r)}

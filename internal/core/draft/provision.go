@@ -86,3 +86,38 @@ func (d *Draft) IsEnding(name string) bool {
 		return isPod && pod.Instance == name || isAll && all.Instance == name || isAnew && anew.Instance == name
 	})
 }
+
+// LosesVolume reports whether the instance's claim is gone or going, so that its data is gone when its Pod
+// stops.
+func LosesVolume(in *core.Instance) bool {
+	return in.Volume.Is(func(vol core.Volume) bool { return !vol.Exists || vol.Deleting })
+}
+
+// KeepsData reports whether an instance's Pod stays although its claim is gone or going, and tells so: the
+// data go with the Pod, and nobody else is known to have them. The primary is known to have all that was
+// acknowledged, and "" when there is none: then nobody's go. In a switchover there is none for a moment.
+func (d *Draft) KeepsData(in *core.Instance, primary string) bool {
+	vol, volKnown := in.Volume.Get()
+	pod, podKnown := in.Pod.Get()
+	isEmpty := in.SaysEmpty() || pod.NeverStarted && !vol.Bound
+	isOver := !vol.Exists && (pod.Terminated || pod.Rejected)
+	what := "is being deleted"
+	if !vol.Exists {
+		what = "is gone"
+	}
+	switch {
+	case !volKnown || !podKnown || !LosesVolume(in) || isEmpty || isOver:
+		return false
+	case primary == in.Name:
+		d.Doing(fmt.Sprintf("the PersistentVolumeClaim of the primary %s %s: its data is gone when its Pod stops",
+			in.Name, what))
+	case primary == "" && d.Status.Operation != nil && d.Status.Operation.Kind == core.OperationSwitchover:
+	case primary == "":
+		d.Remark(core.ReasonVolumeHeld, in.Name, fmt.Sprintf("the PersistentVolumeClaim of %s %s, and its data is "+
+			"gone when its Pod stops: the Pod is kept, for no primary is known that has the data, and this may be the "+
+			"last copy. If its data is not needed: kubectl delete pod %s", in.Name, what, in.Name))
+	default:
+		return false
+	}
+	return true
+}

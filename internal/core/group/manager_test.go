@@ -207,11 +207,11 @@ func (w *world) endMysqld(in *instance) {
 func (w *world) endPod(in *instance) {
 	w.endMysqld(in)
 	in.pod, in.m = core.Pod{}, manager{}
-	switch in.doomed {
-	case dataDoomed:
-		in.empty()
-	case allDoomed:
+	switch {
+	case in.doomed == allDoomed:
 		w.all = slices.DeleteFunc(w.all, func(other *instance) bool { return other == in })
+	case in.doomed == dataDoomed || in.vol.Deleting:
+		in.empty()
 	}
 }
 
@@ -236,7 +236,7 @@ func (w *world) deletePod(name string, doomed doom) {
 		return
 	}
 	in.pod.Terminating, in.pod.Grace = true, 30*time.Second
-	in.vol.Deleting = in.doomed != podDoomed
+	in.vol.Deleting = in.vol.Deleting || in.doomed != podDoomed
 }
 
 // doom is what goes with a Pod that was deleted.

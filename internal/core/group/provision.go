@@ -59,9 +59,7 @@ func (d *decision) keep(in *core.Instance) {
 		d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal, Image: d.ImageFor(in, d.givers())})
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
-	case (!vol.Exists || vol.Deleting) && d.Status.CurrentPrimary == in.Name && d.seen.isOnline(in.Name):
-		d.Doing("the PersistentVolumeClaim of the primary " + in.Name + " is being deleted: it hands over before its " +
-			"Pod is deleted")
+	case d.KeepsData(in, d.seen.primary):
 	case pod.Terminated, pod.Rejected, !vol.Exists, vol.Deleting, d.IsCorrected(in, pod, d.givers()):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}

@@ -37,7 +37,7 @@ import (
 //	says c-3 certificates=Former  how those compare that it joined with
 //	holds c-2 1-9 | errant c-2 5  what it holds | holds that the group lacks
 //	removed c-3                   its data was removed by a clone that did not end
-//	volume c-2 gone               its volume and Pod are gone
+//	volume c-2 gone|deleting      its volume and Pod are gone | its volume goes when its Pod does
 //	pod c-1 stopping|demote|fence|unfence|outdated
 //	target c-2 | reinit c-2 | force [view]   what a human asks for
 //	accept c-1                    that it goes on whatever it lacks
@@ -217,6 +217,10 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 		w.endMysqld(in)
 		in.held, in.deaf, in.blind = true, true, true
 	case "volume":
+		if last.Key == "deleting" {
+			in.vol.Deleting = true
+			return
+		}
 		w.leave(in.name)
 		in.empty()
 	case "holds":
