@@ -300,7 +300,7 @@ var orderRefusals = []row[Reason]{
 	{OrderUnknown, "the manager does not know the order; it may be older than the operator", ""},
 	{OrderGroupRefused, "the group refused to make another member primary", ""},
 	{OrderNotASurvivor, "the member is not online in a group that lost its quorum", ""},
-	{OrderInGroup, "the member is online in a group that has its quorum, or cannot be asked", ""},
+	{OrderInGroup, "the member is in a group, or makes one at this moment, or cannot be asked", ""},
 	{OrderBinaryDamaged, "the manager's binary did not arrive as it was announced", ""},
 	{OrderNotAThrowAway, "tables are checked in throw-away Clusters only: CHECK TABLE reads all data", ""},
 	{OrderBinaryRefused, "the manager's binary does not run here", ""},

@@ -83,6 +83,7 @@ func (g *membership) noteSeen(server *core.Server) {
 	g.st.noteClosed(agent.IsClosed(server))
 	g.st.noteQuorum(server.HasView() && server.Group.IsQuorate())
 	g.st.noteError(server.HasView() && server.Group.State == core.MemberError)
+	g.st.SeeView(server.Group)
 	if server.HasView() && server.Group.State == core.MemberOnline {
 		server.Group.Certificates = g.st.certificates
 	}
@@ -371,10 +372,11 @@ func (g *membership) admitAlone(ctx context.Context, members []string, epoch int
 	return nil
 }
 
-// orderReboot has this instance reboot the group, when it is in none.
+// orderReboot has this instance reboot the group, when it is in none. If it is in one by now, and mysqld
+// has only not been asked since, noteSeen takes that back.
 func (g *membership) orderReboot(epoch int64) error {
-	if v := g.by.facts().Server; !v.HasView() || v.Group.IsQuorate() {
-		return refusal(core.OrderInGroup, "this instance is online in a group that has its quorum, or cannot be asked")
+	if no := g.by.facts().RefusesReboot(); no != nil {
+		return refusal(no.Reason, "%s", no.Message)
 	}
 	g.change(func(s *memberState) { s.RebootEpoch = epoch })
 	return nil

@@ -179,21 +179,6 @@ func fencedMember(f *Facts) (Decision, bool) {
 	return f.compared(d), true
 }
 
-// breakOffJoin ends the search for a group of an instance that was told to reboot the group. mysqld
-// looks for its group for a minute, and cannot be told to stop; and there is no group.
-func breakOffJoin(f *Facts) (Decision, bool) {
-	if f.Activity != Joining || !f.isToReboot() || isIn(f.view()) {
-		return pass()
-	}
-	return tell(core.Running, core.MemberRebooting, "breaks off its search for the group, which it is to reboot",
-		Abort{})
-}
-
-// isToReboot reports whether this instance is to reboot the group.
-func (f *Facts) isToReboot() bool {
-	return f.Member.RebootEpoch != 0 && f.Member.RebootEpoch == f.Cluster.Epoch && f.Cluster.Group.Bootstrapped
-}
-
 // makeMemberData fills an empty volume.
 func makeMemberData(f *Facts) (Decision, bool) { return fillVolume(f, originOfMemberData) }
 

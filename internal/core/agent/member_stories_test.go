@@ -97,6 +97,7 @@ func (s *story) view(key, value string) bool {
 		if v.State == core.MemberOffline {
 			v.Members, v.Role = nil, ""
 		}
+		s.f.Member.SeeView(v)
 	case "writable":
 		s.f.Server.SuperReadOnly, s.f.Server.ReadOnly = value == "no", value == "no"
 	case "read-only":

@@ -31,7 +31,7 @@ func (w *world) manage() (soon bool) {
 	w.discover()
 	for _, in := range slices.Clone(w.all) {
 		w.hear(in)
-		in.noteError(w.now)
+		w.see(in)
 		for range w.diligence() {
 			if !w.actOnce(in) {
 				break
@@ -287,7 +287,7 @@ func (w *world) bootstrap(in *instance, a agent.BootstrapGroup) bool {
 	}
 	w.made(in, a.Reboot)
 	w.become([]string{in.name})
-	in.m.member.RebootEpoch = 0
+	// The order to reboot it was given once more, and comes while the manager does not know yet that it is done.
 	return true
 }
 
@@ -372,6 +372,14 @@ func (w *world) discover() {
 	}
 }
 
+// see has a manager take note of what its mysqld says of its group.
+func (w *world) see(in *instance) {
+	in.noteError(w.now)
+	if in.answers() {
+		in.m.member.SeeView(w.says(in))
+	}
+}
+
 // noteError has a manager note since when its member is in ERROR.
 func (in *instance) noteError(now time.Time) {
 	switch since := &in.m.member.ErrorSince; {
@@ -422,10 +430,7 @@ func (w *world) forceMembers(e core.ForceMembers) bool {
 // reboot has an instance reboot the group, when it is in none.
 func (w *world) reboot(e core.RebootGroup) {
 	in, heard := w.order(e.Instance, e.Epoch)
-	if !heard || !in.answers() {
-		return
-	}
-	if v := w.says(in); v.State != core.MemberOnline || !v.HasQuorum() {
+	if heard && w.facts(in).RefusesReboot() == nil {
 		in.m.member.RebootEpoch = e.Epoch
 	}
 }
