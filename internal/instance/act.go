@@ -101,6 +101,8 @@ func (m *manager) say(ctx context.Context, a agent.Action) error {
 		return m.membership.closeForWrites(ctx)
 	case agent.OpenForWrites:
 		return m.membership.openForWrites(ctx)
+	case agent.EndBootstrap:
+		return m.membership.endBootstrap(ctx)
 	case agent.AdmitMembers:
 		return m.membership.admitMembers(ctx, a.Addresses)
 	case agent.HoldRejoin:

@@ -91,6 +91,7 @@ type handoverMember struct {
 	Admitted      string          `json:"admitted"`
 	AdmittedEpoch int64           `json:"admittedEpoch"`
 	RejoinHeld    bool            `json:"rejoinHeld"`
+	Bootstraps    bool            `json:"bootstraps,omitempty"`
 	// JoinedCA and JoinedCert are the certificates of the membership.
 	JoinedCA   []byte `json:"joinedCA,omitempty"`
 	JoinedCert []byte `json:"joinedCert,omitempty"`

@@ -116,7 +116,7 @@ type memberState struct {
 
 func (s *memberState) serverEnded(again bool) {
 	s.Settled, s.ProtocolOf, s.Admitted = "", "", ""
-	s.RejoinHeld, s.ExpelHeld = false, false
+	s.RejoinHeld, s.ExpelHeld, s.Bootstraps = false, false, false
 	s.joinedWith, s.certificates = pki.Bundle{}, core.CertificatesInTime
 	if !again {
 		s.RebootEpoch = 0
@@ -145,14 +145,16 @@ func (s *memberState) noteError(is bool) {
 
 // left is what a replacement binary is told.
 func (s *memberState) left() handoverMember {
-	return handoverMember{RebootEpoch: s.RebootEpoch, Settled: s.Settled, ProtocolOf: s.ProtocolOf,
+	return handoverMember{RebootEpoch: s.RebootEpoch, Bootstraps: s.Bootstraps,
+		Settled: s.Settled, ProtocolOf: s.ProtocolOf,
 		Admitted: s.Admitted, AdmittedEpoch: s.AdmittedEpoch, RejoinHeld: s.RejoinHeld,
 		JoinedCA: s.joinedWith.CA, JoinedCert: s.joinedWith.Cert}
 }
 
 // inherit is the reverse of left.
 func (s *memberState) inherit(l handoverMember) {
-	s.MemberFacts = agent.MemberFacts{RebootEpoch: l.RebootEpoch, Settled: l.Settled, ProtocolOf: l.ProtocolOf,
+	s.MemberFacts = agent.MemberFacts{RebootEpoch: l.RebootEpoch, Bootstraps: l.Bootstraps,
+		Settled: l.Settled, ProtocolOf: l.ProtocolOf,
 		Admitted: l.Admitted, AdmittedEpoch: l.AdmittedEpoch, RejoinHeld: l.RejoinHeld}
 	s.joinedWith = pki.Bundle{CA: l.JoinedCA, Cert: l.JoinedCert}
 }

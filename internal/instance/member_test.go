@@ -417,3 +417,19 @@ func (w *world) missesWhatIsPurged(away, primary, other *node, row int) {
 		}
 	})
 }
+
+// mysqld could not be told, when it had made the group, to make no other.
+func TestMysqldIsToldAgainToMakeNoOtherGroup(t *testing.T) {
+	w := newGroup(t, 1)
+	n := w.start(1)
+	w.madeBy(n)
+	root := w.rootOf(n)
+	w.exec(root, "SET GLOBAL group_replication_bootstrap_group = ON")
+	n.m.membership.change(func(s *memberState) { s.Bootstraps = true })
+	until(t, "it is told so", func() bool { return !n.m.membership.of("").Bootstraps })
+	var on bool
+	must(t, root.QueryRow("SELECT @@global.group_replication_bootstrap_group").Scan(&on))
+	if on {
+		t.Error("mysqld is set to make another group")
+	}
+}

@@ -173,7 +173,7 @@ func (g *membership) startGroup(bootstrap bool) error {
 	if err := g.provenance.receives(); err != nil { // a member receives from the moment it joins
 		return err
 	}
-	g.change(func(s *memberState) { s.TriedAt, s.Failed = time.Now(), "" })
+	g.change(func(s *memberState) { s.TriedAt, s.Failed, s.Bootstraps = time.Now(), "", bootstrap })
 	g.noteJoining()
 	seeds := g.seeds()
 	what := agent.Joining
@@ -184,6 +184,9 @@ func (g *membership) startGroup(bootstrap bool) error {
 		ctx, cancel := context.WithTimeout(ctx, groupLimit)
 		defer cancel()
 		err := g.roles().JoinGroup(ctx, seeds, account, bootstrap)
+		if off := g.endBootstrap(ctx); off != nil {
+			g.log.Error("failed; it is tried again", "error", off)
+		}
 		g.change(func(s *memberState) {
 			s.TriedAt = time.Now()
 			if err != nil {
@@ -198,6 +201,18 @@ func (g *membership) startGroup(bootstrap bool) error {
 		g.by.poll(ctx)
 		return nil
 	})
+}
+
+// endBootstrap has mysqld make no group any more, if it was told to make one.
+func (g *membership) endBootstrap(ctx context.Context) error {
+	if !g.of("").Bootstraps {
+		return nil
+	}
+	if err := g.roles().EndBootstrap(ctx); err != nil {
+		return err
+	}
+	g.change(func(s *memberState) { s.Bootstraps = false })
+	return nil
 }
 
 // rememberGroup records that this data is of a group that the operator knows of. From then on it

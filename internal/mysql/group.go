@@ -153,8 +153,8 @@ func groupQuestions(out *core.GroupView) []question {
 		}}}
 }
 
-// JoinGroup makes this server a member. With bootstrap it makes the group; that is
-// never left on, for a second group of the same name would be the end of both.
+// JoinGroup makes this server a member. With bootstrap it makes the group, and EndBootstrap has to follow,
+// whatever has come of it.
 func (s *Server) JoinGroup(ctx context.Context, seeds []string, account Account, bootstrap bool) error {
 	for _, option := range []struct {
 		name  string
@@ -164,11 +164,14 @@ func (s *Server) JoinGroup(ctx context.Context, seeds []string, account Account,
 			return err
 		}
 	}
-	err := s.exec(ctx, "START GROUP_REPLICATION USER=?, PASSWORD=?", account.User, account.Password)
-	if bootstrap {
-		err = errors.Join(err, s.resetGroupOption(ctx, "bootstrap_group", false))
-	}
-	return wrap("joining the group", err)
+	return wrap("joining the group",
+		s.exec(ctx, "START GROUP_REPLICATION USER=?, PASSWORD=?", account.User, account.Password))
+}
+
+// EndBootstrap has the server make no group when it is told to join one, whether or not the caller still
+// waits: a second group of the same name would be the end of both.
+func (s *Server) EndBootstrap(ctx context.Context) error {
+	return wrap("having mysqld make no other group", s.resetGroupOption(ctx, "bootstrap_group", false))
 }
 
 // LeaveGroup ends the membership. It returns when the server is read-only.

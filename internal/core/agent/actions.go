@@ -127,6 +127,9 @@ type BecomePrimary struct {
 // member is left.
 type BootstrapGroup struct{ Reboot bool }
 
+// EndBootstrap has mysqld make no group any more when it is told to join one.
+type EndBootstrap struct{}
+
 // JoinGroup joins the group that there is.
 type JoinGroup struct{}
 
@@ -191,6 +194,7 @@ func (AcquireLease) action()     {}
 func (BecomePrimary) action()    {}
 func (ConfirmPromotion) action() {}
 func (BootstrapGroup) action()   {}
+func (EndBootstrap) action()     {}
 func (JoinGroup) action()        {}
 func (LeaveGroup) action()       {}
 func (SettleRole) action()       {}
@@ -257,7 +261,8 @@ func (a BootstrapGroup) String() string {
 	}
 	return "make the group"
 }
-func (JoinGroup) String() string { return "join the group" }
+func (EndBootstrap) String() string { return "have mysqld make no other group" }
+func (JoinGroup) String() string    { return "join the group" }
 func (a LeaveGroup) String() string {
 	within := ""
 	if a.Within > 0 {

@@ -45,6 +45,8 @@ type MemberFacts struct {
 	// RebootEpoch is the epoch of the last order to reboot the group from this
 	// data.
 	RebootEpoch int64
+	// Bootstraps tells whether mysqld may still be set to make a group when it is told to join one.
+	Bootstraps bool
 	// TriedAt is when joining was last begun.
 	TriedAt time.Time
 	// Failed is why it did not succeed, "" if it did.
@@ -110,6 +112,7 @@ func memberRules() []rule {
 		restoreLogin,
 		awaitServer,
 		clone,
+		endBootstrap,
 		admitMembers,
 		leaveOnWish,
 		closeSecondary,

@@ -45,6 +45,8 @@ func (s *story) group(key, value string) bool {
 		m.Of = value
 	case "reboot":
 		m.RebootEpoch = number(value)
+	case "bootstraps":
+		m.Bootstraps = value != "no"
 	case "tried":
 		m.TriedAt = s.f.Now
 	case "failed":

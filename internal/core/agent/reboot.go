@@ -47,3 +47,12 @@ func breakOffJoin(f *Facts) (Decision, bool) {
 	return tell(core.Running, core.MemberRebooting, "breaks off its search for the group, which it is to reboot",
 		Abort{})
 }
+
+// endBootstrap takes back that mysqld makes a group, where that has failed before: until then, whoever has it
+// join one would have it make a second.
+func endBootstrap(f *Facts) (Decision, bool) {
+	if !f.Member.Bootstraps {
+		return pass()
+	}
+	return tell(core.Running, "", "mysqld is still set to make a group, which is taken back", EndBootstrap{})
+}
