@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 
@@ -57,7 +56,7 @@ func lostCommand(epoch int64) []string {
 	return out
 }
 
-func isTerminal(w io.Writer) bool {
-	f, is := w.(*os.File)
+func isTerminal(stream any) bool {
+	f, is := stream.(*os.File)
 	return is && term.IsTerminal(int(f.Fd()))
 }

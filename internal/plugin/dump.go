@@ -31,14 +31,8 @@ func (s *session) runOn(cmd *cobra.Command, c *v1alpha1.Cluster, instance string
 	if err != nil {
 		return err
 	}
-	run, err := s.executor(pod, command, streams{})
-	if err != nil {
-		return err
-	}
-	complained := &heedful{Writer: cmd.ErrOrStderr()}
-	err = run.StreamWithContext(cmd.Context(), remotecommand.StreamOptions{Stdout: cmd.OutOrStdout(),
-		Stderr: complained})
-	return explainExec(pod, complained.full, err)
+	return s.carry(cmd.Context(), pod, command,
+		remotecommand.StreamOptions{Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr()})
 }
 
 func dumpCommand(k *kube) *cobra.Command {

@@ -26,6 +26,8 @@ import (
 type kube struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
+	// executor is a test's; nil for Pods of the API server.
+	executor executors
 }
 
 func newKube(flags *pflag.FlagSet) *kube {
@@ -43,6 +45,7 @@ type session struct {
 	conf      *rest.Config
 	client    client.WithWatch
 	namespace string
+	executor  executors
 }
 
 func (k *kube) open() (*session, error) {
@@ -70,7 +73,11 @@ func (k *kube) open() (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reaching the API server %s: %w", conf.Host, err)
 	}
-	return &session{conf: conf, client: apiconn.WholeGets(c), namespace: namespace}, nil
+	out := &session{conf: conf, client: apiconn.WholeGets(c), namespace: namespace, executor: k.executor}
+	if out.executor == nil {
+		out.executor = out.overNetwork
+	}
+	return out, nil
 }
 
 func newScheme() (*runtime.Scheme, error) {

@@ -1,9 +1,7 @@
 package plugin
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +47,7 @@ func mysqlCommand(k *kube) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.attach(cmd.Context(), name, clientCommand(account, args[1:]))
+			return s.attach(cmd, name, clientCommand(account, args[1:]))
 		},
 	}
 	cmd.Flags().StringVar(&instance, "instance", "",
@@ -82,18 +80,12 @@ func sessionInstance(c *v1alpha1.Cluster, instance string, warn io.Writer) (stri
 
 // attach runs a command in an instance's Pod with this process' standard
 // streams, on a terminal when there is one. Its error keeps the exit code.
-func (s *session) attach(ctx context.Context, pod string, command []string) error {
+func (s *session) attach(cmd *cobra.Command, pod string, command []string) error {
+	o := remotecommand.StreamOptions{Stdin: cmd.InOrStdin(), Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr()}
+	if o.Tty = isTerminal(o.Stdin) && isTerminal(o.Stdout); !o.Tty {
+		return s.carry(cmd.Context(), pod, command, o)
+	}
 	stdin, stdout := int(os.Stdin.Fd()), int(os.Stdout.Fd())
-	tty := term.IsTerminal(stdin) && term.IsTerminal(stdout)
-	run, err := s.executor(pod, command, streams{in: true, tty: tty})
-	if err != nil {
-		return err
-	}
-	shown, complained := &heedful{Writer: os.Stdout}, &heedful{Writer: os.Stderr}
-	options := remotecommand.StreamOptions{Stdin: os.Stdin, Stdout: shown, Stderr: complained, Tty: tty}
-	if !tty {
-		return explainExec(pod, complained.full, run.StreamWithContext(ctx, options))
-	}
 	before, err := term.MakeRaw(stdin)
 	if err != nil {
 		return fmt.Errorf("setting the terminal up: %w", err)
@@ -101,25 +93,8 @@ func (s *session) attach(ctx context.Context, pod string, command []string) erro
 	defer func() { _ = term.Restore(stdin, before) }()
 	sizes, stop := watchSize(stdout)
 	defer stop()
-	options.Stderr, options.TerminalSizeQueue = nil, sizes
-	err = run.StreamWithContext(ctx, options)
-	return explainExec(pod, shown.full, err)
-}
-
-// heedful passes on what a client writes, and notes its complaint that the server has no
-// connection left.
-type heedful struct {
-	io.Writer
-	full bool
-}
-
-// Write passes on p, and notes MySQL's error 1040 (too many connections) in it, as mysql or mysqldump says
-// it.
-func (h *heedful) Write(p []byte) (int, error) {
-	for _, told := range []string{"ERROR 1040 ", "Got error: 1040:"} {
-		h.full = h.full || bytes.Contains(p, []byte(told))
-	}
-	return h.Writer.Write(p)
+	o.TerminalSizeQueue = sizes
+	return s.carry(cmd.Context(), pod, command, o)
 }
 
 // allTaken is the error when no connection was left for a client in a Pod, which ended with err.
@@ -157,7 +132,10 @@ func isExit(err error) bool {
 // streams of a command in a Pod: whether it reads, and whether on a terminal.
 type streams struct{ in, tty bool }
 
-func (s *session) executor(pod string, command []string, with streams) (remotecommand.Executor, error) {
+// executors make what runs a command in a Pod.
+type executors func(pod string, command []string, with streams) (remotecommand.Executor, error)
+
+func (s *session) overNetwork(pod string, command []string, with streams) (remotecommand.Executor, error) {
 	typed, err := typedcore.NewForConfig(s.conf)
 	if err != nil {
 		return nil, err

@@ -2,14 +2,10 @@ package plugin
 
 import (
 	"bytes"
-	"errors"
 	"testing"
-
-	"k8s.io/client-go/util/exec"
 )
 
 func TestAClientForWhichNoConnectionIsLeftIsExplained(t *testing.T) {
-	ended := exec.CodeExitError{Err: errors.New("command terminated"), Code: 3}
 	var shown bytes.Buffer
 	for output, isTold := range map[string]bool{
 		"ERROR 1040 (HY000): Too many connections\n":                                     true,
@@ -17,11 +13,12 @@ func TestAClientForWhichNoConnectionIsLeftIsExplained(t *testing.T) {
 		"mysqldump: Got error: 1040: Too many connections when trying to connect\n":      true,
 		"mysqldump: Got error: 1049: Unknown database 'x' when selecting the database\n": false,
 	} {
-		out := &heedful{Writer: &shown}
+		seen := &transfer{}
+		out := &heedful{Writer: &shown, transfer: seen}
 		if _, err := out.Write([]byte(output)); err != nil {
 			t.Fatal(err)
 		}
-		if code, told := ExitCode(explainExec("demo-1", out.full, ended)); code != 3 || told != isTold {
+		if code, told := ExitCode(seen.explain("demo-1", ended)); code != 2 || told != isTold {
 			t.Errorf("after %q the plugin ends with %d, and tells more: %t", output, code, told)
 		}
 	}
