@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"cnmsql.co/internal/byhand"
 	"cnmsql.co/internal/client"
 	"cnmsql.co/internal/cores"
+	"cnmsql.co/internal/endmark"
 	"cnmsql.co/internal/instance"
 	"cnmsql.co/internal/layout"
 )
@@ -55,11 +57,10 @@ func instanceKillCommand() *cobra.Command {
 // instanceLostCommand reads the archive, which the user's machine may not reach.
 func instanceLostCommand() *cobra.Command {
 	var epoch int64
-	cmd := &cobra.Command{Use: "lost", Short: "List what failovers have lost of what was archived", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return instance.Lost(cmd.Context(), layout.ArchiveDir, os.Getenv(layout.EnvCluster),
-				epoch, cmd.OutOrStdout())
-		}}
+	cmd := &cobra.Command{Use: "lost", Short: "List what failovers have lost of what was archived", Args: cobra.NoArgs}
+	runMarked(cmd, func(out io.Writer) error {
+		return instance.Lost(cmd.Context(), layout.ArchiveDir, os.Getenv(layout.EnvCluster), epoch, out)
+	})
 	cmd.Flags().Int64Var(&epoch, "epoch", 0, "write what was lost of this epoch, as a binary log")
 	return cmd
 }
@@ -69,21 +70,33 @@ func instanceStatementsCommand() *cobra.Command {
 	var f search
 	var archived bool
 	cmd := &cobra.Command{Use: "statements", Args: cobra.NoArgs,
-		Short: "List statements of this Pod's binary logs, or of the archive, with times and GTIDs",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := f.parse(time.Now(), cmd.OutOrStdout())
-			if err != nil {
-				return err
-			}
-			if !archived {
-				return s.Logs(cmd.Context(), filepath.Join(layout.DataDir, "binlog.index"))
-			}
-			w := byhand.Where{Store: layout.ArchiveDir, Cluster: os.Getenv(layout.EnvCluster)}
-			return s.Archive(cmd.Context(), w)
-		}}
+		Short: "List statements of this Pod's binary logs, or of the archive, with times and GTIDs"}
+	runMarked(cmd, func(out io.Writer) error {
+		s, err := f.parse(time.Now(), out)
+		if err != nil {
+			return err
+		}
+		if !archived {
+			return s.Logs(cmd.Context(), filepath.Join(layout.DataDir, "binlog.index"))
+		}
+		w := byhand.Where{Store: layout.ArchiveDir, Cluster: os.Getenv(layout.EnvCluster)}
+		return s.Archive(cmd.Context(), w)
+	})
 	f.flags(cmd)
 	cmd.Flags().BoolVar(&archived, "archive", false, "search the archive, which has what was purged here")
 	return cmd
+}
+
+// runMarked has a command write by write, and end with the mark where that is asked for.
+func runMarked(cmd *cobra.Command, write func(out io.Writer) error) {
+	var marked bool
+	client.MarkFlag(cmd, &marked)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !marked {
+			return write(cmd.OutOrStdout())
+		}
+		return endmark.Write(cmd.OutOrStdout(), cmd.ErrOrStderr(), write)
+	}
 }
 
 func instanceInstallCommand() *cobra.Command {

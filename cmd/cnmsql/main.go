@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cnmsql.co/internal/client"
 	"cnmsql.co/internal/version"
 )
 
@@ -19,6 +21,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := root().ExecuteContext(ctx); err != nil {
+		var ended *client.Ended
+		if errors.As(err, &ended) {
+			os.Exit(ended.Code)
+		}
 		tellLast(err)
 		os.Exit(1)
 	}

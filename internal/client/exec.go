@@ -26,28 +26,35 @@ func DumpFlags() []string {
 // Exec becomes a program of the image, mysql or mysqldump, with args. account is "root" or "app".
 // It returns only when it fails.
 func Exec(program, account string, args []string) error {
-	binary, err := find(program, os.Getenv("PATH"))
+	binary, argv, err := commandLine(program, account, args)
 	if err != nil {
 		return err
 	}
-	dirs := map[string]string{"root": layout.RootDir, "app": layout.AppDir}
-	dir, known := dirs[account]
-	if !known {
-		return fmt.Errorf("--user %s is not known; use root or app", account)
-	}
-	user, secret, err := login(dir)
-	if err != nil {
-		return err
-	}
-	file, err := optionFile(options(user, secret, os.Getenv(layout.EnvInstance)))
-	if err != nil {
-		return err
-	}
-	argv := append([]string{binary, "--defaults-file=" + file}, args...)
 	if err := unix.Exec(binary, argv, environment(os.Environ())); err != nil {
 		return fmt.Errorf("executing %s: %w", binary, err)
 	}
 	return nil
+}
+
+// commandLine is that of a program, logged in as account.
+func commandLine(program, account string, args []string) (binary string, argv []string, err error) {
+	if binary, err = find(program, os.Getenv("PATH")); err != nil {
+		return "", nil, err
+	}
+	dirs := map[string]string{"root": layout.RootDir, "app": layout.AppDir}
+	dir, known := dirs[account]
+	if !known {
+		return "", nil, fmt.Errorf("--user %s is not known; use root or app", account)
+	}
+	user, secret, err := login(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	file, err := optionFile(options(user, secret, os.Getenv(layout.EnvInstance)))
+	if err != nil {
+		return "", nil, err
+	}
+	return binary, append([]string{binary, "--defaults-file=" + file}, args...), nil
 }
 
 // find looks where images put a program: beside mysqld, mostly.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/remotecommand"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/layout"
@@ -18,6 +20,16 @@ import (
 
 // asked is what an API server was asked to carry out, and in which Pods.
 type asked struct{ pods, commands []string }
+
+// executor notes what is asked, and lets nobody in but to be told the flags.
+func (a *asked) executor(pod string, command []string, with streams) (remotecommand.Executor, error) {
+	if command[len(command)-1] != "--help" {
+		a.pods, a.commands = append(a.pods, pod), append(a.commands, strings.Join(command, " "))
+	}
+	return podsOf("      --end-mark", func(context.Context, remotecommand.StreamOptions) error {
+		return errors.New("nobody comes in")
+	})(pod, command, with)
+}
 
 // serveCluster is an API server with one Cluster, that lets nobody into a Pod.
 func serveCluster(t *testing.T, c *v1alpha1.Cluster) (*kube, *asked) {
@@ -46,14 +58,9 @@ func serveCluster(t *testing.T, c *v1alpha1.Cluster) (*kube, *asked) {
 	mux.Handle("GET /apis", answer(groups))
 	mux.Handle("GET /apis/"+group.String(), answer(kinds))
 	mux.Handle("GET /apis/"+group.String()+"/namespaces/shop/clusters/"+c.Name, answer(c))
-	mux.HandleFunc("/api/v1/namespaces/shop/pods/{pod}/exec", func(w http.ResponseWriter, r *http.Request) {
-		what.pods = append(what.pods, r.PathValue("pod"))
-		what.commands = append(what.commands, strings.Join(r.URL.Query()["command"], " "))
-		http.Error(w, "nobody comes in", http.StatusForbidden)
-	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	k := &kube{rules: &clientcmd.ClientConfigLoadingRules{}}
+	k := &kube{rules: &clientcmd.ClientConfigLoadingRules{}, executor: what.executor}
 	k.overrides.ClusterInfo.Server, k.overrides.Context.Namespace = server.URL, "shop"
 	return k, what
 }
@@ -72,9 +79,9 @@ func runsLost(k *kube, args ...string) (out string, err error) {
 
 func TestWhatIsLostIsReadInAPod(t *testing.T) {
 	for args, want := range map[string][2]string{
-		"demo":                        {"demo-1", layout.Binary + " instance lost"},
-		"demo --epoch 3":              {"demo-1", layout.Binary + " instance lost --epoch 3"},
-		"demo --epoch 3 --instance 2": {"demo-2", layout.Binary + " instance lost --epoch 3"},
+		"demo":                        {"demo-1", layout.Binary + " instance lost --end-mark"},
+		"demo --epoch 3":              {"demo-1", layout.Binary + " instance lost --end-mark --epoch 3"},
+		"demo --epoch 3 --instance 2": {"demo-2", layout.Binary + " instance lost --end-mark --epoch 3"},
 	} {
 		t.Run(args, func(t *testing.T) {
 			k, asked := serveCluster(t, archived())

@@ -13,12 +13,12 @@ func TestAClientForWhichNoConnectionIsLeftIsExplained(t *testing.T) {
 		"mysqldump: Got error: 1040: Too many connections when trying to connect\n":      true,
 		"mysqldump: Got error: 1049: Unknown database 'x' when selecting the database\n": false,
 	} {
-		seen := &transfer{}
+		seen := &transfer{pod: "demo-1"}
 		out := &heedful{Writer: &shown, transfer: seen}
 		if _, err := out.Write([]byte(output)); err != nil {
 			t.Fatal(err)
 		}
-		if code, told := ExitCode(seen.explain("demo-1", ended)); code != 2 || told != isTold {
+		if code, told := ExitCode(seen.explain(ended, 0)); code != 2 || told != isTold {
 			t.Errorf("after %q the plugin ends with %d, and tells more: %t", output, code, told)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestAnEmptyFlagOfStatementsIsNotAnAbsentOne(t *testing.T) {
-	const search = layout.Binary + " instance statements"
+	const search = layout.Binary + " instance statements --end-mark"
 	for _, c := range []struct {
 		args []string
 		want string
