@@ -2,7 +2,6 @@ package instance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -22,14 +21,8 @@ import (
 	"cnmsql.co/internal/store"
 )
 
-const (
-	// restoreAgain is when a restore that failed is started again.
-	restoreAgain = 30 * time.Second
-	// restoreFullAgain is when one is that had filled its volume, if nobody changes the Cluster.
-	restoreFullAgain = 5 * time.Minute
-	// takeOverLimit bounds the statements by which restored data become the cluster's.
-	takeOverLimit = 10 * time.Minute
-)
+// takeOverLimit bounds the statements by which restored data become the cluster's.
+const takeOverLimit = 10 * time.Minute
 
 // restorer makes a cluster's first data from a backup and the archive. It keeps how far that is; what it
 // must remember stands on the volume.
@@ -87,15 +80,10 @@ func (r *restorer) restoreBackup(cluster *v1alpha1.Cluster) error {
 		// A part is fetched whole before anything of it is written.
 		err := r.restoreFrom(store.WithProgress(ctx, r.activities.moves), cluster)
 		r.tell(nil)
-		var named *namedError
-		if err != nil && !errors.As(err, &named) {
-			why := core.InstanceRestoreFailed
-			if errors.Is(err, backup.ArchiveTaken) {
-				why = core.InstanceRestoreNotOurs
-			}
-			return &namedError{core.Problem{Reason: why, Message: err.Error()}, restoreAgain}
+		if err != nil {
+			return restoreProblem(err)
 		}
-		return err
+		return nil
 	})
 }
 
@@ -120,7 +108,7 @@ func (r *restorer) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 		return r.ownData(ctx, c, from)
 	}); err != nil {
 		_ = r.by.killMysqld()
-		return err
+		return r.countFailure(ctx, c.Generation, err)
 	}
 	return r.maker.finishData(stagePopulated, core.DataPopulated)
 }

@@ -70,6 +70,8 @@ type volumeRecord struct {
 	RestoredUntil  string `json:"restoredUntil,omitempty"`
 	// Restored is how that came about, for people.
 	Restored *core.Restore `json:"restored,omitempty"`
+	// RestoreFailures is how often that was tried in vain.
+	RestoreFailures restoreFailures `json:"restoreFailures,omitzero"`
 }
 
 // promised is what is remembered of acknowledgements.
