@@ -225,9 +225,12 @@ func (r *restorer) replay(ctx context.Context, from *restore.Origin) error {
 	if err != nil {
 		return err
 	}
-	plan, err := from.Plan(ctx, holds)
+	plan, passed, err := from.PlanAgain(ctx, holds)
 	if err != nil {
 		return err
+	}
+	if passed != nil {
+		r.log.Warn("what was archived while the backup was written is not replayed", "error", passed)
 	}
 	if err := r.rememberOrigin(from, plan); err != nil {
 		return err

@@ -2,8 +2,11 @@ package instance
 
 import (
 	"database/sql"
+	"errors"
+	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"cnmsql.co/api/v1alpha1"
@@ -130,4 +133,36 @@ func TestAReplayKeepsWhatXAHasPrepared(t *testing.T) {
 	}
 	w.exec(one.m.root.DB(), "XA COMMIT 'b'")
 	w.awaitRows(w.asApp(one, "new-app-password"), 3)
+}
+
+// A Cluster that is there goes on to archive while its backup is fetched, which may take hours.
+func TestWhatIsArchivedWhileABackupIsFetchedIsReplayed(t *testing.T) {
+	from, source, db, dir := backedUp(t)
+	from.exec(db, "INSERT INTO t (v) VALUES (1)")
+	from.awaitArchived(source)
+
+	w := from.restoring(dir, "")
+	gate := filepath.Join(w.dir, "secrets", "root", "password") // is read between the backup and the replay
+	must(t, os.Remove(gate))
+	must(t, syscall.Mkfifo(gate, 0o600))
+	one := w.start(1)
+	epoch := w.grant("db-1", core.ProofBootstrap, "", "", 0)
+	var opened *os.File
+	var err error
+	until(t, "the backup is fetched", func() bool {
+		opened, err = os.OpenFile(gate, os.O_WRONLY|syscall.O_NONBLOCK, 0) // fails unless somebody reads
+		return err == nil
+	})
+	from.exec(db, "INSERT INTO t (v) VALUES (2), (3)")
+	from.awaitArchived(source)
+	was := from.executed(source)
+	w.write(gate+".new", "new-root-password")
+	must(t, os.Rename(gate+".new", gate))
+	_, err = opened.WriteString("new-root-password")
+	must(t, errors.Join(err, opened.Close()))
+	w.awaitPrimary(one, epoch)
+	w.awaitRows(w.asApp(one, "new-app-password"), 3)
+	if has := w.executed(one); !has.Contains(was) {
+		t.Errorf("of %s it has executed %s", was, has)
+	}
 }

@@ -125,6 +125,43 @@ func (o *Origin) Plan(ctx context.Context, holds gtid.Set) (facts.Plan, error) {
 	return o.Place.Choose(ctx, o.archived, facts.Base{Epoch: o.Base.Epoch, End: holds, Time: o.Base.Point}, o.target)
 }
 
+// PlanAgain is Plan by what is archived by now: to write a backup's files may take hours, and who restores to
+// the latest wants what was archived meanwhile, too. Where that cannot be replayed (a part is damaged, or
+// encrypted to another key), or is less, the plan is that of what Find knew, and passed is why.
+func (o *Origin) PlanAgain(ctx context.Context, holds gtid.Set) (plan facts.Plan, passed, err error) {
+	former, no := o.Plan(ctx, holds)
+	if o.target.Kind != facts.Latest {
+		return former, nil, no
+	}
+	was := newestEpoch(o.archived)
+	o.archived = nil // one of them fills enough of the memory
+	o.Place = archive.NewPlace(o.Place.Store, o.Place.Prefix, o.Place.Key)
+	archived, err := archive.Load(ctx, o.Place.Store, o.Place.Prefix)
+	if err != nil {
+		return plan, nil, fmt.Errorf("reading what was archived while the backup was written: %w", err)
+	}
+	o.archived = &archived
+	if plan, err = o.Plan(ctx, holds); err == nil {
+		err = o.Place.Opens(ctx, plan)
+	}
+	if err == nil && !plan.Holds(former.Set) && newestEpoch(o.archived) <= was { // and it was no failover that lost it
+		err = errLess
+	}
+	if err == nil || no != nil || ctx.Err() != nil {
+		return plan, nil, err
+	}
+	return former, err, nil
+}
+
+var errLess = errors.New("the archive leads less far than it did before")
+
+func newestEpoch(a *facts.Archive) (newest int64) {
+	for _, b := range a.Branches {
+		newest = max(newest, b.Epoch)
+	}
+	return newest
+}
+
 // Begun is a restore of which nothing is done yet.
 func (o *Origin) Begun() *core.Restore {
 	return &core.Restore{Backup: o.Base.ID, PassedOver: o.passedOver(), Stage: core.RestoreFiles, Reached: o.Base.Point}
