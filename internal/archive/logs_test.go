@@ -218,3 +218,28 @@ func isLog(t *testing.T, raw []byte, p facts.Part) {
 		t.Errorf("part %d tells of %s before it, and its log of %s", p.Sequence, p.Before, log.Previous)
 	}
 }
+
+// A piece is stored under the hash of what was read: that of a rotten block would be right.
+func TestALargeTransactionIsLookedAtBeforeItIsStored(t *testing.T) {
+	const size = 35000 // of which a part holds 10000
+	const last = size%4000 + 19 + 4 // bytes of its last event
+	spoil := map[string]func([]byte){
+		"a byte in its third piece": func(b []byte) { b[25000] ^= 1 },
+		"the length of an event":    func(b []byte) { b[len(b)-last+9] ^= 0x10 },
+		"an event of zeroes":        func(b []byte) { clear(b[len(b)-last:]) },
+	}
+	for name, spoil := range spoil {
+		story(name, t, func(t *testing.T, l *logs, m *memory) {
+			s := begin(t, l.config(m, 1))
+			bad := l.transaction(ids(1, "1"), size)
+			spoil(bad)
+			l.append(bad)
+			l.written = ids(1, "1")
+			l.execute()
+			settle()
+			if err := s.end(); !errors.Is(err, LogUnreadable) || m.written() != 1 {
+				t.Errorf("%d writes, %v", m.written(), err)
+			}
+		})
+	}
+}

@@ -107,6 +107,9 @@ func (s *Shipper) shipPieces(ctx context.Context, t binlog.Transaction) error {
 	p := s.newPending(t)
 	s.pending = p // it waits, until the last piece is stored
 	s.observe()
+	if err := s.source.log.Check(ctx, t); err != nil { // a piece alone is no log that could be checked
+		return s.unreadable(err)
+	}
 	begin, err := s.source.log.Begin(p.Part.Before)
 	if err != nil {
 		return s.unreadable(err)
