@@ -125,24 +125,25 @@ func (m *manager) acceptClients(ctx context.Context) error {
 	return nil
 }
 
-// follow points replication at the primary.
+// follow points replication at the primary. While the account's Secret cannot be used, a channel that exists
+// keeps the account that it has.
 func (m *manager) follow(ctx context.Context, a agent.Follow) error {
-	account, err := readAccount(m.opt.Dirs.Replication)
-	if err != nil {
-		return err
-	}
+	account, unusable := readAccount(m.opt.Dirs.Replication)
 	if err := m.noteReceiving(); err != nil {
 		return err
 	}
 	m.acks.awaitAcksNoLonger() // it may have been about to become the primary
 	m.update(func(s *state) { s.status.receiveTry = time.Now() })
 	d := m.opt.Dirs
-	err = m.roles.BecomeReplicaOf(ctx, mysql.Source{
+	err := m.roles.BecomeReplicaOf(ctx, mysql.Source{
 		Host: m.opt.Peer(a.Instance), Port: m.opt.AdminPort, Account: account,
 		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(), Refuses: a.Refuses,
 	})
 	if err != nil {
-		return err
+		return errors.Join(unusable, err)
+	}
+	if unusable != nil {
+		m.log.Warn("follows with the account that its replication channel had before", "error", unusable)
 	}
 	return m.forgetTail()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"cnmsql.co/internal/core/agent"
@@ -11,12 +12,16 @@ import (
 )
 
 // sessions are those that clients have at mysqld: they are found and closed, and mysqld is closed
-// to their writes. It keeps nothing.
+// to their writes.
 type sessions struct {
 	dirs Dirs
 	by   emptied
 	// asks is mysqld.
 	asks func() *mysql.Server
+
+	mu sync.Mutex
+	// internal are the names of the internal accounts, by their Secrets' directories, as they were last read.
+	internal map[string]string
 }
 
 // emptied is what sessions ask of their manager.
@@ -28,17 +33,30 @@ type emptied interface {
 }
 
 func newSessions(m *manager) *sessions {
-	return &sessions{dirs: m.opt.Dirs, by: m, asks: func() *mysql.Server { return m.roles }}
+	s := &sessions{dirs: m.opt.Dirs, by: m, internal: map[string]string{},
+		asks: func() *mysql.Server { return m.roles }}
+	_, _ = s.internalUsers() // while they can be read
+	return s
 }
 
-// internalUsers are the accounts whose sessions are never a client's.
+// internalUsers are the accounts whose sessions are never a client's. Only names are asked for: no slip in a
+// Secret may keep an instance from changing its role. One without a username leaves the name that it had.
 func (s *sessions) internalUsers() ([]string, error) {
-	control, err := readAccount(s.dirs.Control)
-	if err != nil {
-		return nil, err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	var unknown error
+	for _, dir := range []string{s.dirs.Control, s.dirs.Replication} {
+		name, err := readKey(dir, "username")
+		if err == nil && name != "" {
+			s.internal[dir] = name
+		} else if s.internal[dir] == "" {
+			unknown = errors.Join(unknown, fmt.Errorf("the Secret mounted at %s has no username, by which the "+
+				"sessions of clients are told from those of the cluster: set it", dir), err)
+		}
+		names = append(names, s.internal[dir])
 	}
-	replication, err := readAccount(s.dirs.Replication)
-	return []string{control.User, replication.User}, err
+	return names, unknown
 }
 
 func (s *sessions) open(ctx context.Context) ([]mysql.Session, error) {

@@ -13,8 +13,9 @@ import (
 
 // Source is where a replica replicates from.
 type Source struct {
-	Host                      string
-	Port                      int
+	Host string
+	Port int
+	// Account is whom to log in as; without a name whom a channel that exists logs in as already.
 	Account                   Account
 	CAFile, CertFile, KeyFile string
 	// Refuses tells why a server that has received these transactions, and receives nothing
@@ -35,7 +36,12 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 	if err != nil {
 		return fmt.Errorf("before following %s: %w", src.Host, err)
 	}
-	statement := `CHANGE REPLICATION SOURCE TO SOURCE_HOST=?, SOURCE_PORT=?, SOURCE_USER=?, SOURCE_PASSWORD=?,
+	values := []any{src.Host, src.Port, src.CAFile, src.CertFile, src.KeyFile}
+	if src.Account.User != "" {
+		more += ", SOURCE_USER=?, SOURCE_PASSWORD=?"
+		values = append(values, src.Account.User, src.Account.Password)
+	}
+	statement := `CHANGE REPLICATION SOURCE TO SOURCE_HOST=?, SOURCE_PORT=?,
 		SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=100000000, SOURCE_HEARTBEAT_PERIOD=0.5,
 		SOURCE_SSL=1, SOURCE_SSL_CA=?, SOURCE_SSL_CERT=?, SOURCE_SSL_KEY=?, SOURCE_SSL_VERIFY_SERVER_CERT=1` + more
 	if !s.version().has(changeReplicationSource) {
@@ -46,9 +52,7 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 	// connection is closed could undo a later STOP.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	err = s.exec(ctx, statement, src.Host, src.Port, src.Account.User, src.Account.Password, src.CAFile,
-		src.CertFile, src.KeyFile)
-	if err != nil {
+	if err := s.exec(ctx, statement, values...); err != nil {
 		return fmt.Errorf("pointing replication at %s: %w", src.Host, err)
 	}
 	if err := s.exec(ctx, "START REPLICA"); err != nil {
@@ -72,6 +76,9 @@ func (s *Server) prepareToFollow(ctx context.Context, src Source) (more string, 
 	}
 	if err := src.Refuses(retrieved); err != nil {
 		return "", err
+	}
+	if src.Account.User == "" && row["Source_User"] == "" {
+		return "", errors.New("no account to log in as is given, and the replication channel has none")
 	}
 	if row["Auto_Position"] == "1" && (row["SQL_Delay"] == "" || row["SQL_Delay"] == "0") && !isTorn(row) {
 		return "", nil
