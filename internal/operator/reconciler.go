@@ -178,20 +178,6 @@ func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster,
 	return o, plan, nil
 }
 
-// ownVolumes has the claims of instances, and those that were kept, follow the spec. It tells
-// whether all do.
-func (r *Reconciler) ownVolumes(ctx context.Context, c *v1alpha1.Cluster, kept []string) (follow bool, failed []error) {
-	follow = true
-	for _, name := range slices.Concat(c.Status.InstanceNames, kept) {
-		follows, err := r.prerequisites.ownVolume(ctx, c, name)
-		follow = follow && follows
-		if err != nil {
-			failed = append(failed, err)
-		}
-	}
-	return follow, failed
-}
-
 func (r *Reconciler) growVolumes(ctx context.Context, c *v1alpha1.Cluster, done *failures) {
 	for _, name := range c.Status.InstanceNames {
 		repeated, err := r.prerequisites.growVolume(ctx, c, name)

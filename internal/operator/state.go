@@ -36,6 +36,8 @@ type clusterState struct {
 	carried core.Carried
 	tls     clusterTLS
 	ready   preparation
+	// followed is the generation that all claims follow, by the API server's word.
+	followed int64
 	// asides are what was found wrong when that was looked for last, and hinders nothing.
 	asides []core.Problem
 	// effects are those of the last plan.

@@ -3,39 +3,95 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/resources"
 )
 
-// ownVolume has a claim of the Cluster deleted with it, or not, as the spec says now, and tells
-// whether that is so. Somebody else's claim is left alone.
-func (p *prerequisites) ownVolume(ctx context.Context, c *v1alpha1.Cluster, name string) (follows bool, err error) {
-	var claim corev1.PersistentVolumeClaim
-	err = p.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, &claim)
-	if err != nil {
-		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+// ownVolumes has the claims of instances, and those that were kept, follow the spec. It tells whether all do.
+// Of a generation that was not observed yet the API server is asked which there are: the caches do not have a
+// claim that somebody took the label off.
+func (r *Reconciler) ownVolumes(ctx context.Context, c *v1alpha1.Cluster, kept []string) (follow bool, failed []error) {
+	if c.Status.ObservedGeneration != c.Generation && r.state(c).followed != c.Generation {
+		return r.ownAllVolumes(ctx, c)
 	}
+	follow = true
+	for _, name := range slices.Concat(c.Status.InstanceNames, kept) {
+		follows, err := r.prerequisites.ownVolume(ctx, c, name)
+		follow = follow && follows
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return follow, failed
+}
+
+// ownAllVolumes has all claims follow the spec that the Cluster controls, whatever their labels, and those of
+// instances, also of removed ones, that it does not control.
+func (r *Reconciler) ownAllVolumes(ctx context.Context, c *v1alpha1.Cluster) (follow bool, failed []error) {
+	var all corev1.PersistentVolumeClaimList
+	if err := r.Live.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
+		return false, []error{fmt.Errorf("see which PersistentVolumeClaims follow spec.storage.whenDeleted: %w", err)}
+	}
+	var its observation.Objects
+	its.SetVolumes(c, all.Items)
+	follow = true
+	for i := range all.Items {
+		claim := &all.Items[i]
+		name := claim.Name
+		if its.Volumes[name] == nil && its.KeptVolumes[name] == nil && !metav1.IsControlledBy(claim, c) {
+			continue
+		}
+		follows, err := r.prerequisites.own(ctx, c, claim)
+		follow = follow && follows
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if follow {
+		r.state(c).followed = c.Generation
+	}
+	return follow, failed
+}
+
+// ownVolume is own of the claim of that name, as the caches have it. What they do not have was looked for
+// when the spec changed.
+func (p *prerequisites) ownVolume(ctx context.Context, c *v1alpha1.Cluster, name string) (follows bool, err error) {
+	claim, err := find(ctx, p.client, &corev1.PersistentVolumeClaim{}, types.NamespacedName{Namespace: c.Namespace,
+		Name: name})
+	if err != nil || claim == nil {
+		return err == nil, err
+	}
+	return p.own(ctx, c, claim)
+}
+
+// own has a claim of the Cluster deleted with it, or not, as the spec says now, and tells
+// whether that is so. Somebody else's claim is left alone.
+func (p *prerequisites) own(ctx context.Context, c *v1alpha1.Cluster, claim *corev1.PersistentVolumeClaim,
+) (follows bool, err error) {
 	before := claim.DeepCopy()
-	if claim.DeletionTimestamp != nil || !resources.Belongs(c, &claim) || !resources.Owned(c, &claim) {
+	if claim.DeletionTimestamp != nil || !resources.Belongs(c, claim) || !resources.Owned(c, claim) {
 		return true, nil
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err = p.client.Patch(ctx, &claim, patch, client.FieldOwner(resources.FieldManager))
+	err = p.client.Patch(ctx, claim, patch, client.FieldOwner(resources.FieldManager))
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
 		return true, nil
 	case apierrors.IsConflict(err):
 		return false, nil // the next pass sees what it has become
 	}
-	return false, fmt.Errorf("have the PersistentVolumeClaim %s follow spec.storage.whenDeleted: %w", name, err)
+	return false, fmt.Errorf("have the PersistentVolumeClaim %s follow spec.storage.whenDeleted: %w", before.Name, err)
 }
 
 // keepVolume marks the claim that an instance had when its removal was decided as one that

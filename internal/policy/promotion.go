@@ -13,13 +13,13 @@ const PromotionName = "cnmsql-promotion"
 
 // held are the fields of a Cluster's status by which the operator goes when it looks again: who may take
 // writes, which image instances are made from, what is known to be missing from the archive, which
-// verification runs. Who may patch the status, to ask for a switchover, would decide by them what he has no
+// verification runs, which spec all claims follow. Who may patch the status, to ask for a switchover, would decide by them what he has no
 // right to. The others are the wish itself, and what is told to people: it is written anew at each look.
 var held = []string{"promotion", "primaryEpoch", "currentPrimary", "establishedAt", "adoptedFrom", "operation",
 	"instanceNames", "members", "divergedInstances", "fencedInstances", "primaryFailingSince",
 	"lastFailoverTimestamp", "latestGeneratedNode", "replicationBrokenInstances", "groupReplication",
 	"gtidExecutedByInstance", "switchoverReturn", "image", "continuousArchiving", "lastVerification",
-	"verificationSchedule"}
+	"verificationSchedule", "observedGeneration"}
 
 // heldCondition is the one condition that is held: it says that the archive of a deleted Cluster is removed,
 // and then the Cluster goes.

@@ -110,6 +110,7 @@ func TestTheRightToTheStatusRunsNoImage(t *testing.T) {
 		"its schedule":     {`"verificationSchedule":{"problem":"none"}`, "verificationSchedule"},
 		"a return":         {`"switchoverReturn":` + aReturn, "switchoverReturn"},
 		"a group":          {`"groupReplication":{"bootstrapped":true,"hasQuorum":true}`, "groupReplication"},
+		"claims that stay": {`"observedGeneration":9`, "observedGeneration"},
 		"a removed store":  {removed, "conditions[ArchiveStored]"},
 		"other conditions": {`"conditions":[` + aCondition("Ready", "False") + `]`, ""},
 	} {
