@@ -49,7 +49,7 @@ func decide(o *core.Observation) *decision {
 	d.join()
 	d.route()
 	d.TellForeign()
-	d.tellFull()
+	d.tellHindered()
 	d.TellNearlyFull()
 	d.TellTaintLeft()
 	d.tellWithoutEffect()

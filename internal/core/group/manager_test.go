@@ -61,7 +61,9 @@ func (w *world) actOnce(in *instance) bool {
 	return len(actions) > 0
 }
 
-func (in *instance) answers() bool { return in.up && !in.starting }
+func (in *instance) answers() bool {
+	return in.up && !in.starting && in.silentSince.IsZero() && !in.stalled
+}
 
 // holds is all that the server of an instance has executed.
 func (in *instance) holds() gtid.Set { return in.executed.Union(in.errant) }
@@ -71,8 +73,11 @@ func (w *world) facts(in *instance) *agent.Facts {
 	f := &agent.Facts{Now: w.now, Me: in.name, PodUID: in.pod.UID, Cluster: m.view, Locked: true, Data: in.data,
 		NoReceivingBelow: in.frozen,
 		Member:           m.member, Donor: m.donor, Primary: m.position, AskFailed: m.askFailed, TerminatingSince: m.stopping,
-		Mysqld: agent.Mysqld{Up: in.up, Accepted: in.answers(), Answers: in.answers(), AnsweredAt: w.now,
-			StartedAt: w.now, DownSince: m.downSince, LacksSpace: in.hangs}}
+		Mysqld: agent.Mysqld{Up: in.up, Accepted: in.up && !in.starting, Answers: in.answers(), AnsweredAt: w.now,
+			StartedAt: w.now, DownSince: m.downSince, LacksSpace: in.hangs, DiskStalled: in.stalled}}
+	if !in.silentSince.IsZero() {
+		f.Mysqld.AnsweredAt = in.silentSince
+	}
 	f.Member.Of = in.of
 	if in.answers() {
 		f.Server = w.server(in)
@@ -198,7 +203,7 @@ func (m *manager) note(a agent.Action) bool {
 // endMysqld ends it, and what its manager knew of it.
 func (w *world) endMysqld(in *instance) {
 	in.up, in.starting, in.joined, in.stale, in.state = false, false, false, nil, ""
-	in.m.downSince = w.now
+	in.m.downSince, in.silentSince = w.now, time.Time{}
 	f := &in.m.member
 	f.Settled, f.ProtocolOf, f.Admitted, f.RejoinHeld, f.ExpelHeld, f.RebootEpoch = "", "", "", false, false, 0
 }

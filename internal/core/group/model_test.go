@@ -42,17 +42,21 @@ type instance struct {
 	removed  bool // a clone has removed its data, and did not end
 	frozen   int64
 	// state is another than ONLINE that the member is in; "" if it is in none.
-	state  core.MemberState
-	part   int  // of the network
-	deaf   bool // the operator cannot hear its manager
-	blind  bool // its manager cannot hear the API server
-	held   bool // mysqld cannot be started
-	idle   bool // its manager does nothing
-	lags   bool // more than the user allows
-	room   *core.Room
-	hangs  bool // its commits wait for space
-	doomed doom
-	m      manager
+	state core.MemberState
+	part  int  // of the network
+	deaf  bool // the operator cannot hear its manager
+	blind bool // its manager cannot hear the API server
+	held  bool // mysqld cannot be started
+	idle  bool // its manager does nothing
+	lags  bool // more than the user allows
+	room  *core.Room
+	hangs bool // its commits wait for space
+	// silentSince is since when its mysqld answers nobody, and stalled, that its volume completes no write;
+	// the threads of the group live on.
+	silentSince time.Time
+	stalled     bool
+	doomed      doom
+	m           manager
 	// stale is the view of a member that was expelled without knowing it; lie is what
 	// it says whatever is true.
 	stale  []string

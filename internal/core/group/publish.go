@@ -151,6 +151,8 @@ func (d *decision) diagnosis() core.Diagnosis {
 	switch {
 	case !d.g.Bootstrapped:
 		return core.DiagnosisNone
+	case d.hungPrimary() != "":
+		return core.PrimaryHung
 	case d.fullPrimary() != "":
 		return core.PrimaryFull
 	case d.seen.agreed && d.seen.primary != "":
@@ -166,19 +168,39 @@ func (d *decision) diagnosis() core.Diagnosis {
 
 // fullPrimary tells, in its own words, of a primary whose commits wait for space; "" when they do not.
 func (d *decision) fullPrimary() string {
+	return d.primarySays(func(r core.Report) bool { return r.LacksSpace() })
+}
+
+// hungPrimary tells, in its manager's words, of a primary whose mysqld answers nobody, or whose volume
+// completes no write; "" when it is not so. The others see it ONLINE as long as the group's own threads
+// live in it.
+func (d *decision) hungPrimary() string {
+	return d.primarySays(func(r core.Report) bool { return r.State == core.Hung })
+}
+
+// primarySays returns what the group's primary says of itself when its report is such; "" when it is not,
+// or is not known.
+func (d *decision) primarySays(is func(core.Report) bool) string {
 	in := d.Instance(d.seen.primary)
 	if !d.seen.agreed || in == nil {
 		return ""
 	}
-	if r, known := in.Report.Get(); known && r.LacksSpace() {
+	if r, known := in.Report.Get(); known && is(r) {
 		return r.Message
 	}
 	return ""
 }
 
-func (d *decision) tellFull() {
-	if says := d.fullPrimary(); says != "" && d.g.Bootstrapped {
+// tellHindered tells of a primary whose commits do not end.
+func (d *decision) tellHindered() {
+	if !d.g.Bootstrapped {
+		return
+	}
+	if says := d.fullPrimary(); says != "" {
 		d.TellFull(d.seen.primary, says)
+	}
+	if says := d.hungPrimary(); says != "" {
+		d.Doing("commits on " + d.seen.primary + " hang: " + says)
 	}
 }
 
@@ -187,7 +209,7 @@ func (d *decision) state() core.ClusterState {
 	switch {
 	case !d.g.Bootstrapped:
 		return d.Cluster.FirstState()
-	case d.Status.Diagnosis == core.PrimaryFull:
+	case d.Status.Diagnosis == core.PrimaryFull, d.Status.Diagnosis == core.PrimaryHung:
 		return core.StateIncomplete
 	case d.seen.agreed && d.seen.primary != "" && d.seen.online == d.Cluster.Wanted &&
 		len(d.Instances) == d.Cluster.Wanted && d.Status.Ready == len(d.Instances):

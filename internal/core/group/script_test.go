@@ -30,6 +30,9 @@ import (
 //	cut c-1 c-2 | heal c-1 c-2    cut off, from each other part of the group and from the operator
 //	lags c-2 | follows c-2        applies what is older than the user wants to be read | no more
 //	room c-2 ample|low|full|hangs how much of its volume is free; nothing, and its commits hang
+//	silent c-1 | stalls c-1       its mysqld answers nobody | its volume completes no write; its
+//	                              threads of the group live on
+//	writes c-1                    its volume completes writes again
 //	deaf c-1 | heard c-1          the operator alone cannot hear its manager | can again
 //	gone c-1                      its Pod is gone, and nobody makes another
 //	says c-3 primary=c-3          a member lies about who is primary; says c-3 truth
@@ -209,6 +212,10 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 	case "room":
 		in.room = &core.Room{Size: 1 << 30, Low: last.Key != "ample", Full: last.Key == "full" || last.Key == "hangs"}
 		in.hangs = last.Key == "hangs"
+	case "silent":
+		in.silentSince = w.now
+	case "stalls", "writes":
+		in.stalled = td.Cmd == "stalls"
 	case "deaf":
 		in.deaf = true
 	case "heard":
