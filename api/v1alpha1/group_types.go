@@ -127,6 +127,10 @@ type GroupReplicationStatus struct {
 	// oldest first.
 	// +optional
 	Recoveries []GroupRecovery `json:"recoveries,omitempty"`
+	// NewInstances are those that were made and have not been given data yet: they were never
+	// members, and no majority is counted of them.
+	// +optional
+	NewInstances []string `json:"newInstances,omitempty"`
 	// TotalOutageTried is the instance that the operator has told by itself to make the
 	// group again. It is not told a second time; empty again once the group has its quorum.
 	// +optional

@@ -1220,6 +1220,11 @@ func (in *GroupReplicationStatus) DeepCopyInto(out *GroupReplicationStatus) {
 		*out = make([]GroupRecovery, len(*in))
 		copy(*out, *in)
 	}
+	if in.NewInstances != nil {
+		in, out := &in.NewInstances, &out.NewInstances
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Members != nil {
 		in, out := &in.Members, &out.Members
 		*out = make([]GroupMember, len(*in))

@@ -139,6 +139,9 @@ type GroupStatus struct {
 	LeftOut []LeftOut
 	// Recoveries are the last of them, the oldest first.
 	Recoveries []GroupRecovery
+	// New are instances that the operator made and had given no data yet: they were never members.
+	// Whoever is to have data is taken off before that is ordered.
+	New []string
 	// OutageTried is who was told without a human's word to reboot the group; "" again
 	// once it has its quorum.
 	OutageTried string
@@ -247,6 +250,10 @@ func (g *GroupStatus) Excludes(instance string) bool {
 	l, is := g.LeftOutOf(instance)
 	return is && !l.Admitted
 }
+
+// IsNew tells whether the instance was never given data, so that it never was a member, and holds
+// nothing of the group. A status of an earlier operator names nobody; then nobody is known to be new.
+func (g *GroupStatus) IsNew(instance string) bool { return slices.Contains(g.New, instance) }
 
 // GroupMember is an instance as the group sees it.
 type GroupMember struct {

@@ -65,7 +65,7 @@ func groupFrom(s *v1alpha1.ClusterStatus) (*core.GroupStatus, error) {
 	out := &core.GroupStatus{Name: g.GroupName, Bootstrapped: g.Bootstrapped, Primary: g.PrimaryMember,
 		HasQuorum: g.HasQuorum,
 		ViewID:    g.ViewID, ViewMax: int(g.ObservedViewMax), OnlineMax: int(g.ObservedOnlineMax),
-		OutageTried: g.TotalOutageTried, Recorded: recorded(s)}
+		New: g.NewInstances, OutageTried: g.TotalOutageTried, Recorded: recorded(s)}
 	for _, l := range g.LeftOut {
 		held, err := gtid.Parse(l.Held)
 		if err != nil {
@@ -130,7 +130,7 @@ func groupTo(g *core.GroupStatus) *v1alpha1.GroupReplicationStatus {
 	out := &v1alpha1.GroupReplicationStatus{GroupName: g.Name, Bootstrapped: g.Bootstrapped, PrimaryMember: g.Primary,
 		HasQuorum: g.HasQuorum,
 		ViewID:    g.ViewID, ObservedViewMax: int32(g.ViewMax), ObservedOnlineMax: int32(g.OnlineMax),
-		TotalOutageTried: g.OutageTried}
+		NewInstances: g.New, TotalOutageTried: g.OutageTried}
 	for _, l := range g.LeftOut {
 		out.LeftOut = append(out.LeftOut, v1alpha1.LeftOutMember{Instance: l.Instance, Held: l.Held.String(),
 			HeldTogether: l.Together.String(), Admitted: l.Admitted})

@@ -380,7 +380,7 @@ func (m *groupModel) stays(a *Answer) {
 }
 
 func (m *groupModel) answer() *GroupAnswer {
-	size := max(len(m.o.Instances), m.o.Cluster.Status.Group.ViewMax)
+	size := max(len(m.o.Instances)-len(m.o.Cluster.Status.Group.New), m.o.Cluster.Status.Group.ViewMax)
 	out := &GroupAnswer{Size: size, Majority: size/2 + 1, Online: []string{},
 		Quorum: m.o.Cluster.Status.Group.HasQuorum}
 	for _, name := range m.reaching() {

@@ -12,6 +12,7 @@ import (
 // act on it. Their order counts:
 //
 //   - names and AdoptVolumes come before pin, which makes no group beside data that exists.
+//   - forgetNew comes before see, which counts nobody who is known never to have been a member.
 //   - see counts the members' views. Every later pass asks it whether there is a quorum.
 //   - pin comes before mirror: the name and the first epoch are written before any report of
 //     a group is taken over.
@@ -35,6 +36,7 @@ func decide(o *core.Observation) *decision {
 	d.besideKept = d.AdoptVolumes("there are volumes of a deleted Cluster of this name, and a group cannot go on " +
 		"with them: to have their data, restore a backup into a Cluster of another name; if it is not needed, delete them (kubectl get pvc -l mysql.cnmsql.co/cluster=" +
 		o.Cluster.Name + ")")
+	d.forgetNew()
 	d.seen = see(o, d.g)
 	d.pin()
 	d.mirror()

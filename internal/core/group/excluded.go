@@ -97,7 +97,7 @@ func (d *decision) recoverySources() []*core.Instance {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
 		switch {
-		case in.SaysEmpty(), !known && neverRan(in):
+		case d.holdsNothing(in):
 		case d.g.Excludes(in.Name):
 			excluded = append(excluded, in)
 		default:
@@ -122,7 +122,7 @@ func (d *decision) unproven() string {
 		r, known := in.Report.Get()
 		l, _ := d.g.LeftOutOf(in.Name)
 		switch {
-		case in.SaysEmpty(), !known && neverRan(in):
+		case d.holdsNothing(in):
 		case !d.g.Excludes(in.Name):
 			if known && r.Server != nil && d.hasGoneOn(r.Server) {
 				gone = append(gone, in.Name)

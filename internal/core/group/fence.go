@@ -26,7 +26,7 @@ func (d *decision) fence() {
 }
 
 // size is the number of members of which a majority is counted.
-func (d *decision) size() int { return max(len(d.Instances), d.g.ViewMax) }
+func (d *decision) size() int { return max(d.everMembers(), d.g.ViewMax) }
 
 // cannotSpare says why a member cannot be missed in a group of a size, "" when it can.
 // Members that are on their way out already are not counted on.
@@ -121,7 +121,7 @@ func (d *decision) haveLeave(in *core.Instance, what string) bool {
 		return true
 	}
 	// It leaves for good, or until it has new data: the group is smaller without it.
-	if why := d.cannotSpare(in.Name, len(d.Instances)-1); why != "" {
+	if why := d.cannotSpare(in.Name, d.everMembers()-1); why != "" {
 		d.Doing(what + " waits: " + why)
 		return false
 	}

@@ -38,10 +38,10 @@ func (w *world) manage() (soon bool) {
 			}
 		}
 		in.pod.Ready = in.pod.Exists && in.answers() && w.tells(in).State == core.MemberOnline
-		waits := in.pod.Exists && !in.m.member.TriedAt.IsZero() && w.now.Sub(in.m.member.TriedAt) < 4*time.Second
-		lacks := in.pod.Exists && in.m.position != nil && !in.m.position.LackingSince.IsZero() &&
+		waits := in.runs() && !in.m.member.TriedAt.IsZero() && w.now.Sub(in.m.member.TriedAt) < 4*time.Second
+		lacks := in.runs() && in.m.position != nil && !in.m.position.LackingSince.IsZero() &&
 			w.now.Sub(in.m.position.LackingSince) < 6*time.Second
-		fails := in.pod.Exists && !in.m.member.ErrorSince.IsZero() && !in.idle
+		fails := in.runs() && !in.m.member.ErrorSince.IsZero() && !in.idle
 		soon = soon || waits || lacks || fails || !in.m.stopping.IsZero() && !in.held
 	}
 	return soon
@@ -49,7 +49,7 @@ func (w *world) manage() (soon bool) {
 
 // actOnce has a manager decide once, and tells whether it got on.
 func (w *world) actOnce(in *instance) bool {
-	if !in.pod.Exists || in.idle {
+	if !in.runs() || in.idle {
 		return false
 	}
 	actions := agent.Decide(w.facts(in)).Actions
@@ -60,6 +60,9 @@ func (w *world) actOnce(in *instance) bool {
 	}
 	return len(actions) > 0
 }
+
+// runs reports whether its Pod has started, so that its manager runs.
+func (in *instance) runs() bool { return in.pod.Exists && !in.pod.NeverStarted }
 
 func (in *instance) answers() bool {
 	return in.up && !in.starting && in.silentSince.IsZero() && !in.stalled
@@ -97,7 +100,7 @@ func (w *world) server(in *instance) *core.Server {
 // hear lets a manager know what the Cluster says, if it reaches the API server, and that
 // its Pod is to stop.
 func (w *world) hear(in *instance) {
-	if !in.pod.Exists || in.blind {
+	if !in.runs() || in.blind {
 		return
 	}
 	s := w.cluster.Status
@@ -147,7 +150,7 @@ func (w *world) act(in *instance, a agent.Action) bool {
 	case agent.MakeData:
 		in.data = core.DataScratch
 		if a.From != core.OriginCloned {
-			in.data = core.DataPopulated
+			in.data, in.given = core.DataPopulated, true
 		}
 	case agent.StartServer:
 		in.up = !in.held
@@ -222,7 +225,7 @@ func (w *world) endPod(in *instance) {
 
 // empty leaves the name of an instance whose Pod and volume are gone.
 func (in *instance) empty() {
-	*in = instance{name: in.name, ordinal: in.ordinal, data: core.DataEmpty}
+	*in = instance{name: in.name, ordinal: in.ordinal, data: core.DataEmpty, given: in.given}
 }
 
 // cut has an instance reach those of one part of the network alone, and neither operator nor
@@ -236,7 +239,7 @@ func (in *instance) heal() { in.part, in.deaf, in.blind = 0, false, false }
 func (w *world) deletePod(name string, doomed doom) {
 	in := w.get(name)
 	in.doomed = max(in.doomed, doomed)
-	if !in.pod.Exists {
+	if !in.runs() {
 		w.endPod(in)
 		return
 	}
@@ -260,6 +263,7 @@ func (w *world) clone(in, donor *instance) bool {
 		return false
 	}
 	in.data, in.executed, in.content = core.DataPopulated, donor.executed, maps.Clone(donor.content)
+	in.given = true
 	in.log, in.dropped, in.purged = nil, 0, donor.executed
 	return true
 }
@@ -398,7 +402,7 @@ func (in *instance) noteError(now time.Time) {
 // order is an instance whose manager hears the operator, and has seen no later epoch.
 func (w *world) order(name string, epoch int64) (*instance, bool) {
 	in := w.get(name)
-	if in == nil || !in.pod.Exists || in.deaf || epoch < in.m.seen {
+	if in == nil || !in.runs() || in.deaf || epoch < in.m.seen {
 		return nil, false
 	}
 	in.m.seen = epoch

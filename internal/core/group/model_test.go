@@ -39,6 +39,7 @@ type instance struct {
 	errant   gtid.Set
 	last     core.Fact[gtid.Set] // what the operator has heard last that it has executed
 	word     core.Fact[core.Report]
+	given    bool // data, at some time, on whatever volume
 	removed  bool // a clone has removed its data, and did not end
 	frozen   int64
 	// state is another than ONLINE that the member is in; "" if it is in none.
@@ -75,7 +76,8 @@ type world struct {
 	view    []string
 	primary string
 	changes int
-	slow    bool // the group does not hand over when it is asked to
+	slow    bool                   // the group does not hand over when it is asked to
+	pulls   func(name string) bool // whether a Pod that is made does not start, for its image is pulled
 	// diligence is how many steps a manager takes at a time, rejoins whether mysqld comes back
 	// by itself, recovers whether it takes time for one that joins to receive what it lacks,
 	// and made is told when somebody makes the group.
@@ -91,7 +93,8 @@ type world struct {
 func newWorld(instances int) *world {
 	return &world{diligence: func() int { return 20 }, rejoins: func() bool { return false }, recovers: func() bool {
 		return false
-	}, made: func(*instance, bool) {}, now: time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC),
+	}, pulls: func(string) bool { return false }, made: func(*instance, bool) {},
+		now: time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC),
 		cluster: core.Cluster{Name: "c", Wanted: instances,
 			SwitchoverLimit: time.Minute, SwitchoverPause: 5 * time.Second,
 			Topology: core.TopologyGroup, Group: &core.Group{WishedName: "g-1"}},
@@ -345,11 +348,12 @@ func (w *world) observe() core.Observation {
 	o.Cluster.Routed = core.Known(routed, w.now, w.now)
 	for _, in := range w.all {
 		if !in.pod.Exists && !in.vol.Exists && !slices.Contains(w.cluster.Status.InstanceNames, in.name) {
-			continue // nobody knows of it any more
+			in.given = false // nobody knows of it any more
+			continue
 		}
 		out := core.Instance{Name: in.name, Ordinal: in.ordinal, Pod: core.Known(in.pod, w.now, w.now),
 			Volume: core.Known(in.vol, w.now, w.now)}
-		if in.pod.Exists && !in.deaf {
+		if in.runs() && !in.deaf {
 			r := w.report(in)
 			out.Report = core.Known(r, w.now, w.now)
 			in.word = out.Report
@@ -396,7 +400,8 @@ func (w *world) carryOut(e core.Effect) {
 			in.version = strings.TrimPrefix(e.Image, "mysql:")
 		}
 		in.pod = core.Pod{Exists: true, UID: "uid-" + e.Instance, Current: in.version == w.mysql, CurrentButImage: true,
-			Image: "mysql:" + in.version, Address: fmt.Sprintf("10.0.0.%d", e.Ordinal)}
+			Image: "mysql:" + in.version, NeverStarted: w.pulls(e.Instance),
+			Address: fmt.Sprintf("10.0.0.%d", e.Ordinal)}
 	case core.DeletePod:
 		w.deletePod(e.Instance, podDoomed)
 	case core.DeleteInstance:

@@ -194,6 +194,17 @@ func mutants() map[string]mutation {
 				}
 			}
 		}},
+		"who was given data still counts as new": {plan: func(_ *core.Observation, p *core.Plan) {
+			again := *p.Status.Group
+			again.New = p.Status.InstanceNames
+			p.Status.Group = &again
+		}, observe: func(o *core.Observation) {
+			if g := o.Cluster.Status.Group; g != nil && g.Bootstrapped {
+				again := *g
+				again.New, again.ViewMax = o.Cluster.Status.InstanceNames, 0
+				o.Cluster.Status.Group = &again
+			}
+		}},
 		"that the group was made is forgotten": {plan: func(o *core.Observation, p *core.Plan) {
 			if !p.Status.Group.HasQuorum {
 				again := *p.Status.Group

@@ -19,6 +19,15 @@ func newcomer() core.Observation {
 	return w.observe()
 }
 
+// unheard has the second instance not heard, and those new who are named.
+func unheard(names ...string) func(*core.Observation) {
+	return func(o *core.Observation) {
+		again := *o.Cluster.Status.Group
+		again.New, o.Cluster.Status.Group = names, &again
+		o.Instances[1].Report = core.Fact[core.Report]{}
+	}
+}
+
 func TestWhoIsEmptyIsANewcomerOnlyWhereNobodyEverJoined(t *testing.T) {
 	report := func(change func(*core.Report)) func(*core.Observation) {
 		return func(o *core.Observation) {
@@ -49,7 +58,8 @@ func TestWhoIsEmptyIsANewcomerOnlyWhereNobodyEverJoined(t *testing.T) {
 			r.Server = &core.Server{Executed: r.Server.Executed}
 			o.Instances[0].Report = core.Known(r, o.Now, o.Now)
 		}, false},
-		"it is not heard":      {func(o *core.Observation) { o.Instances[1].Report = core.Fact[core.Report]{} }, false},
+		"it is not heard":      {unheard(), false},
+		"nor heard, but new":   {unheard("c-2"), true},
 		"what it says is old":  {func(o *core.Observation) { agedReport(&o.Instances[1], o.Now) }, false},
 		"it has data":          {report(func(r *core.Report) { r.Data = core.DataPopulated }), false},
 		"its data was removed": {report(func(r *core.Report) { r.Server = &core.Server{DataRemoved: true} }), false},

@@ -86,6 +86,8 @@ func (d *decision) awaits(in *core.Instance) string {
 	r, known := in.Report.Get()
 	_, heard := viewOf(in)
 	switch {
+	case d.g.IsNew(in.Name): // whatever becomes of it: it holds nothing
+		return ""
 	case !known:
 		return "no answer"
 	case in.IsStopping():
@@ -157,19 +159,20 @@ func (d *decision) hasFenced() string {
 
 // lacksData returns who has no data, or that there are fewer instances than the group had
 // members; "" when neither is so. Who has lost its volume may have been one of the majority that
-// made a write acknowledged. Whether it ever had data cannot be told, but where the group never
-// had more than one member.
+// made a write acknowledged. Whether it ever had data cannot be told, but where it is known to be new,
+// or the group never had more than one member.
 func (d *decision) lacksData() string {
 	empty := d.named(func(in *core.Instance) bool {
-		return !d.neverJoined(in) && (in.SaysEmpty() ||
+		return !d.neverJoined(in) && !d.g.IsNew(in.Name) && (in.SaysEmpty() ||
 			in.Report.Is(func(r core.Report) bool { return r.Server != nil && r.Data != core.DataPopulated }) ||
 			in.Volume.Is(func(vol core.Volume) bool { return !vol.Exists || vol.Deleting }))
 	})
 	switch {
 	case len(empty) > 0:
 		return agree(empty, "has no data, and may have lost it", "have no data, and may have lost it")
-	case len(d.Instances) < d.g.ViewMax:
-		return fmt.Sprintf("there are %d instances, and the group had %d members", len(d.Instances), d.g.ViewMax)
+	case d.everMembers() < d.g.ViewMax:
+		return fmt.Sprintf("there are %d instances, and the group had %d members", d.everMembers(),
+			d.g.ViewMax)
 	}
 	return ""
 }

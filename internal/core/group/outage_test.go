@@ -85,7 +85,7 @@ func (s *sim) checkOutage(plan core.Plan) string {
 	for _, in := range s.all {
 		why := ""
 		switch {
-		case !in.pod.Exists && !in.vol.Exists:
+		case !in.pod.Exists && !in.vol.Exists, !in.given:
 		case in.deaf || !in.answers():
 			why = "is not heard"
 		case s.says(in).State != core.MemberOffline:
@@ -101,6 +101,16 @@ func (s *sim) checkOutage(plan core.Plan) string {
 		}
 		if why != "" {
 			return "I2: " + op.To + " reboots the group without a human's word, and " + in.name + " " + why
+		}
+	}
+	return ""
+}
+
+// forgetsGiven tells of one that is said never to have had data, and has had some.
+func (s *sim) forgetsGiven() string {
+	for _, in := range s.all {
+		if in.given && s.cluster.Status.Group.IsNew(in.name) {
+			return "I6: " + in.name + " is said to be new, and was given data"
 		}
 	}
 	return ""

@@ -29,10 +29,11 @@ func (d *decision) grow() {
 	if d.g.Bootstrapped && !d.seen.agreed {
 		return
 	}
-	before := len(d.Status.InstanceNames)
+	before := slices.Clone(d.Status.InstanceNames)
 	d.MakeInstances()
-	if len(d.Status.InstanceNames) > before {
+	if len(d.Status.InstanceNames) > len(before) {
 		d.tellEvenSize()
+		d.noteNew(before)
 	}
 }
 
@@ -86,10 +87,10 @@ func (d *decision) shrink() bool {
 	case slices.Contains(d.Status.Diverged, victim.Name):
 		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance "+
 			"has; if they do not matter: kubectl cnmsql reinit "+d.Cluster.Name+" "+victim.Name)
-	case !known && !victim.SaysEmpty() && !neverRan(victim):
+	case !known && !d.holdsNothing(victim):
 		d.Doing("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; " +
 			"delete its Pod and PersistentVolumeClaim yourself if that does not matter")
-	case known && !victim.SaysEmpty() && r.Server == nil:
+	case known && !d.holdsNothing(victim) && r.Server == nil:
 		d.Doing("waiting for mysqld of " + victim.Name + ", which is to be removed")
 	case d.haveLeave(victim, what) && d.compareHeld(victim, what):
 		d.remove(victim)
@@ -125,12 +126,6 @@ func (d *decision) compareHeld(victim *core.Instance, what string) bool {
 			r.Server.Holds().Subtract(p.Server.Holds()).Abbreviate(4)))
 	}
 	return false
-}
-
-func neverRan(in *core.Instance) bool {
-	pod, known := in.Pod.Get()
-	vol, volKnown := in.Volume.Get()
-	return known && volKnown && (!pod.Exists || pod.NeverStarted) && !vol.Bound
 }
 
 // victim is the last instance that is too much, of those who are not in the group if
@@ -244,6 +239,7 @@ func (d *decision) join() {
 			continue
 		}
 		busy[donor] = true
+		d.g.New = draft.Without(d.g.New, in.Name) // the status is written before the order is given
 		d.Do(core.CloneFrom{Instance: in.Name, Donor: donor, Epoch: d.Status.Epoch})
 		begun = append(begun, in.Name+" from "+donor+draft.LastClone(in))
 	}

@@ -113,11 +113,11 @@ func (d *decision) onlyMember() string {
 func (d *decision) neverHadMore() bool { return d.g.ViewMax <= 1 && len(d.g.LeftOut) == 0 }
 
 // neverJoined reports whether the instance is new in a group that never had more than one member.
-// It says, now, that it has no data, and none was taken from it; or it never ran.
+// It says, now, that it has no data, and none was taken from it; or it is not heard, and never held any.
 func (d *decision) neverJoined(in *core.Instance) bool {
 	r, known := in.Report.Get()
 	if !known {
-		return d.neverHadMore() && neverRan(in)
+		return d.neverHadMore() && d.holdsNothing(in)
 	}
 	return d.neverHadMore() && d.isFresh(in) && in.SaysEmpty() && (r.Server == nil || !r.Server.DataRemoved)
 }

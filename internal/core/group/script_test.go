@@ -21,7 +21,8 @@ import (
 //	group instances=3             nothing exists yet
 //	online instances=3            an established group, c-1 is the primary
 //	spec instances=5              change what is wished; delay=20 and pause=2 are the bounds of
-//	                              a switchover, in seconds
+//	                              a switchover, in seconds; stuck=(c-4,c-5) are those whose
+//	                              Pods do not start when they are made, until: pulled c-4
 //	down c-1 | starts c-1 | up c-1   mysqld ends | runs again, and does not answer yet | answers
 //	stops c-2                     mysqld leaves the group, and ends
 //	state c-2 RECOVERING          another state than ONLINE: the group has it catch up; or
@@ -166,6 +167,9 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 func (w *world) specify(td *datadriven.TestData) {
 	w.cluster.Wanted = number(td, "instances", w.cluster.Wanted)
 	for _, a := range td.CmdArgs {
+		if a.Key == "stuck" {
+			w.pulls = func(name string) bool { return slices.Contains(a.Vals, name) }
+		}
 		if a.Key == "ignored" {
 			w.cluster.Group.WithoutEffect = slices.DeleteFunc(a.Vals, func(f string) bool { return f == "" })
 		}
@@ -239,6 +243,8 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 		in.removed = true
 	case "says":
 		in.lie = w.lie(in, last)
+	case "pulled":
+		in.pod.NeverStarted = false
 	case "pod":
 		w.podIs(t, in, last.Key)
 	default:

@@ -48,6 +48,8 @@ type sim struct {
 // pageCache is what a loss of power may take: what was received and not applied. Its dice are its own.
 type pageCache struct {
 	cache *rand.Rand
+	// pulling tells, with dice of its own, which images are not pulled at once; nil where all are.
+	pulling *rand.Rand
 }
 
 func newSim(seed uint64, mut mutation) *sim {
@@ -61,6 +63,10 @@ func newSim(seed uint64, mut mutation) *sim {
 	s.made = s.checkMade
 	s.archive = newArchiving(s, seed)
 	s.pageCache = pageCache{cache: rand.New(rand.NewPCG(seed, 53))}
+	if seed%5 == 3 { // the others are played as ever
+		s.pulling = rand.New(rand.NewPCG(seed, 59))
+		s.pulls = func(string) bool { return s.cluster.Status.Group.WasMade() && s.pulling.IntN(2) == 0 }
+	}
 	return s
 }
 
@@ -102,6 +108,16 @@ func (s *sim) write() {
 		s.get(name).hold(number, s.next)
 		if name == s.primary {
 			s.acked[number] = s.next
+		}
+	}
+}
+
+// pull has Pods start whose images were not pulled, one of so many.
+func (s *sim) pull(oneOf int) {
+	for _, in := range s.all {
+		if in.pod.NeverStarted && s.pulling.IntN(oneOf) == 0 {
+			s.tellf("the Pod of %s starts", in.name)
+			in.pod.NeverStarted = false
 		}
 	}
 }
@@ -270,7 +286,7 @@ func (s *sim) pass() string {
 		}
 	}
 	s.force()
-	return s.letManagersAct(had)
+	return cmp.Or(s.letManagersAct(had), s.forgetsGiven())
 }
 
 // outnumber ends a lie that nobody is left to deny, or of one that is no member any more.
@@ -397,6 +413,7 @@ func play(seed uint64, mut mutation) (violation string, story []string) {
 	}
 	for range 12 {
 		s.write()
+		s.pull(4)
 		s.fault()
 		s.write()
 		if why := step(1 + s.rng.IntN(6)); why != "" {
@@ -410,6 +427,8 @@ func play(seed uint64, mut mutation) (violation string, story []string) {
 // without needs a human and nothing else.
 func (s *sim) ends(step func(int) string) string {
 	s.heal()
+	s.pull(1)
+	s.pulls = func(string) bool { return false }
 	s.cluster.Group.ForceQuorum, s.cluster.Override, s.cluster.Reinit = false, nil, nil
 	for _, in := range s.all {
 		in.held, in.pod.FencingRequested = false, false

@@ -32,10 +32,10 @@ func (v vote) key() string { return v.view.ViewID + " " + primaryHost(v.view) }
 
 // see counts the votes. The denominator is everybody who may be in the group: all
 // instances, or as many as the group was ever seen to have, less those who say
-// themselves that they are not online. Who cannot be asked counts. Who was left out on a
-// human's word does not, and has no vote, until it was admitted and says what one says
-// who was not. Who is recovering is one of the members of whom the group itself counts its
-// majority: see supported.
+// themselves that they are not online, and those who never had data of the group. Who
+// cannot be asked counts. Who was left out on a human's word does not, and has no vote,
+// until it was admitted and says what one says who was not. Who is recovering is one of the
+// members of whom the group itself counts its majority: see supported.
 func see(o *core.Observation, g *core.GroupStatus) verdict {
 	var votes, joined, recovering []vote
 	out, absent, unknown, left := verdict{}, 0, 0, 0
@@ -48,8 +48,10 @@ func see(o *core.Observation, g *core.GroupStatus) verdict {
 			if !g.Excludes(in.Name) && known && view.State == core.MemberOnline && view.HasQuorum() {
 				joined = append(joined, vote{in.Name, view})
 			}
-		case !known && neverRan(in):
+		case !known && g.IsNew(in.Name):
 			left++ // its mysqld cannot be a member of anything
+		case !known && neverRan(in): // but another may have, that bore its name
+			left++
 			unknown++
 		case !known:
 			unknown++
