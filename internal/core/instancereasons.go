@@ -217,7 +217,7 @@ var instanceReasons = []row[Reason]{
 		"reboots the group, as it was told to", "group-replication.md#after-an-outage-of-all-members"},
 	{MemberJoining, "joins the group", "group-replication.md"},
 	{MemberJoinFailed,
-		"could not join the group, and tries again; the message has MySQL's words", "group-replication.md"},
+		"could not join the group, or make it, and tries again; the message has MySQL's words", "group-replication.md"},
 	{MemberLeaving, "leaves the group, for the operator asked for it", "group-replication.md"},
 	{MemberLeft, "stays out of the group until the next epoch", "group-replication.md"},
 	{MemberLeftOut,

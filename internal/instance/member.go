@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -120,6 +121,17 @@ func (s *memberState) serverEnded(again bool) {
 	s.joinedWith, s.certificates = pki.Bundle{}, core.CertificatesInTime
 	if !again {
 		s.RebootEpoch = 0
+	}
+}
+
+// noteTried notes what came of joining the group, or of making it. What was broken off has not failed.
+func (s *memberState) noteTried(ctx context.Context, err error) {
+	s.TriedAt = time.Now()
+	switch {
+	case err == nil:
+		s.Failed, s.RebootEpoch = "", 0 // carried out: who leaves this group later joins again
+	case !errors.Is(ctx.Err(), context.Canceled):
+		s.Failed = err.Error()
 	}
 }
 

@@ -173,7 +173,7 @@ func (g *membership) startGroup(bootstrap bool) error {
 	if err := g.provenance.receives(); err != nil { // a member receives from the moment it joins
 		return err
 	}
-	g.change(func(s *memberState) { s.TriedAt, s.Failed, s.Bootstraps = time.Now(), "", bootstrap })
+	g.change(func(s *memberState) { s.TriedAt, s.Bootstraps = time.Now(), bootstrap })
 	g.noteJoining()
 	seeds := g.seeds()
 	what := agent.Joining
@@ -187,14 +187,7 @@ func (g *membership) startGroup(bootstrap bool) error {
 		if off := g.endBootstrap(ctx); off != nil {
 			g.log.Error("failed; it is tried again", "error", off)
 		}
-		g.change(func(s *memberState) {
-			s.TriedAt = time.Now()
-			if err != nil {
-				s.Failed = err.Error()
-			} else {
-				s.RebootEpoch = 0 // carried out: who leaves this group later joins again
-			}
-		})
+		g.change(func(s *memberState) { s.noteTried(ctx, err) })
 		if err != nil {
 			g.log.Warn("could not join the group", "bootstrap", bootstrap, "error", err)
 		}
@@ -393,7 +386,7 @@ func (g *membership) orderReboot(epoch int64) error {
 	if no := g.by.facts().RefusesReboot(); no != nil {
 		return refusal(no.Reason, "%s", no.Message)
 	}
-	g.change(func(s *memberState) { s.RebootEpoch = epoch })
+	g.change(func(s *memberState) { s.TakeReboot(epoch) })
 	return nil
 }
 

@@ -49,7 +49,7 @@ type MemberFacts struct {
 	Bootstraps bool
 	// TriedAt is when joining was last begun.
 	TriedAt time.Time
-	// Failed is why it did not succeed, "" if it did.
+	// Failed is why it did not succeed the last time, "" if it did.
 	Failed string
 	// HandingTo is the UUID of the server that the group was asked to make primary; "" when it
 	// was asked for none, or has answered.
@@ -318,13 +318,12 @@ func join(f *Facts) (Decision, bool) {
 	g := f.Cluster.Group
 	switch {
 	case f.isToReboot():
-		return tell(core.Running, core.MemberRebooting, "reboots the group, as it was told to",
-			BootstrapGroup{Reboot: true})
+		return f.makeGroup(BootstrapGroup{Reboot: true})
 	case !g.Bootstrapped && g.Bootstrapper == f.Me && f.Member.Of != "":
 		return tell(core.Running, core.RefusalDataWithoutStatus, "this data was a member of the group "+f.Member.Of+
 			", and the Cluster says that there never was a group: nothing is made; restore the Cluster's status, or start with an empty volume")
 	case !g.Bootstrapped && g.Bootstrapper == f.Me:
-		return tell(core.Running, core.MemberBootstrapping, "makes the group", BootstrapGroup{})
+		return f.makeGroup(BootstrapGroup{})
 	case !g.Bootstrapped:
 		return tell(core.Running, core.MemberAwaitingGroup, "waits until the group is made")
 	}
@@ -372,7 +371,7 @@ func joinExisting(f *Facts) (Decision, bool) {
 	if f.Server.DataRemoved { // the group holds all that it has executed: nothing is lost with what is left
 		return tell(core.Running, core.MemberDataRemoved, dataRemoved, ForgetData{})
 	}
-	if f.Now.Sub(f.Member.TriedAt) < joinRetry {
+	if f.pausesToJoin() {
 		return tell(core.Running, core.MemberJoinFailed, "could not join the group, and tries again: "+
 			cmp.Or(f.Member.Failed, "it was a member until a moment ago"))
 	}

@@ -9,7 +9,14 @@ import "cnmsql.co/internal/core"
 // it: one that is expelled later, in the same epoch, would make a second group.
 func (m *MemberFacts) SeeView(v *core.GroupView) {
 	if v != nil && isMember(v) {
-		m.RebootEpoch = 0
+		m.RebootEpoch, m.Failed = 0, ""
+	}
+}
+
+// TakeReboot takes an order to reboot the group. What failed before a new one was something else.
+func (m *MemberFacts) TakeReboot(epoch int64) {
+	if m.RebootEpoch != epoch {
+		m.RebootEpoch, m.Failed = epoch, ""
 	}
 }
 
@@ -47,6 +54,33 @@ func breakOffJoin(f *Facts) (Decision, bool) {
 	return tell(core.Running, core.MemberRebooting, "breaks off its search for the group, which it is to reboot",
 		Abort{})
 }
+
+// makeGroup makes the group, or makes it again. After a failure there is a pause, as before a join: each
+// attempt has the Cluster read anew.
+func (f *Facts) makeGroup(a BootstrapGroup) (Decision, bool) {
+	reason, doing := f.makesGroup(a.Reboot)
+	if f.Member.Failed != "" && f.pausesToJoin() {
+		return tell(core.Running, reason, doing)
+	}
+	return tell(core.Running, reason, doing, a)
+}
+
+// makesGroup is what making the group is told as. Why it has failed is told until it has succeeded.
+func (f *Facts) makesGroup(again bool) (core.Reason, string) {
+	failed := f.Member.Failed
+	switch {
+	case failed != "" && again:
+		return core.MemberJoinFailed, "could not reboot the group, and tries again: " + failed
+	case failed != "":
+		return core.MemberJoinFailed, "could not make the group, and tries again: " + failed
+	case again:
+		return core.MemberRebooting, "reboots the group, as it was told to"
+	}
+	return core.MemberBootstrapping, "makes the group"
+}
+
+// pausesToJoin reports whether it was tried a moment ago to join the group, or to make it, or it was left.
+func (f *Facts) pausesToJoin() bool { return f.Now.Sub(f.Member.TriedAt) < joinRetry }
 
 // endBootstrap takes back that mysqld makes a group, where that has failed before: until then, whoever has it
 // join one would have it make a second.

@@ -84,7 +84,8 @@ func (f *Facts) doing() (core.State, core.Reason, string) {
 	case Joining:
 		return core.Running, core.MemberJoining, "joins the group"
 	case Bootstrapping:
-		return core.Running, core.MemberBootstrapping, "makes the group"
+		reason, doing := f.makesGroup(f.isToReboot())
+		return core.Running, reason, doing
 	case Leaving:
 		return core.Running, core.MemberLeaving, "leaves the group"
 	}
