@@ -294,6 +294,10 @@ func (w *world) bootstrap(in *instance, a agent.BootstrapGroup) bool {
 	if d := agent.Decide(w.facts(in)); len(d.Actions) != 1 || d.Actions[0] != agent.Action(a) {
 		return false
 	}
+	if in.taken {
+		in.m.member.TriedAt, in.m.member.Failed = w.now, "its port is taken"
+		return false
+	}
 	w.made(in, a.Reboot)
 	w.become([]string{in.name})
 	// The order to reboot it was given once more, and comes while the manager does not know yet that it is done.
@@ -440,6 +444,6 @@ func (w *world) forceMembers(e core.ForceMembers) bool {
 func (w *world) reboot(e core.RebootGroup) {
 	in, heard := w.order(e.Instance, e.Epoch)
 	if heard && w.facts(in).RefusesReboot() == nil {
-		in.m.member.RebootEpoch = e.Epoch
+		in.m.member.TakeReboot(e.Epoch)
 	}
 }

@@ -52,6 +52,7 @@ type instance struct {
 	lags  bool // more than the user allows
 	room  *core.Room
 	hangs bool // its commits wait for space
+	taken bool // its port for the group: it cannot make one
 	// silentSince is since when its mysqld answers nobody, and stalled, that its volume completes no write;
 	// the threads of the group live on.
 	silentSince time.Time

@@ -243,8 +243,19 @@ func (d *decision) remember() {
 	}
 }
 
-// wayOut tells what to do about a group whose quorum is lost.
+// wayOut tells what to do about a group whose quorum is lost, or why what is done about it fails.
 func (d *decision) wayOut() string {
+	fails := d.rebootFails()
+	switch {
+	case fails == "":
+		return d.wayBack()
+	case d.onlyMember() != "":
+		return fails
+	}
+	return fails + ". " + d.wayBack()
+}
+
+func (d *decision) wayBack() string {
 	back, awaited, ask := d.back(), d.awaited(), d.askForIt()
 	switch {
 	case d.onlyMember() != "", len(back) == 0 && (d.isAnybodyIn() || !d.Cluster.Group.RecoverOutage):

@@ -22,6 +22,27 @@ func (d *decision) rebootFrom(lead *core.Instance, reason core.Reason, onWord st
 		", which holds all that any instance holds, reboots the group")
 }
 
+// wasToldToReboot reports whether the instance says that it is about to make the group, or tries to.
+func wasToldToReboot(in *core.Instance) bool {
+	return in.Report.Is(func(r core.Report) bool {
+		return r.Reason == core.MemberRebooting || r.Reason == core.MemberBootstrapping ||
+			r.Reason == core.MemberJoinFailed
+	})
+}
+
+// rebootFails is why an instance that was told to make the group again cannot, in its own words; "" where
+// none says so.
+func (d *decision) rebootFails() string {
+	for i := range d.Instances {
+		r, known := d.Instances[i].Report.Get()
+		if known && r.Reason == core.MemberJoinFailed && r.Server.HasView() &&
+			r.Server.Group.State == core.MemberOffline {
+			return d.Instances[i].Name + ": " + r.Problem().String()
+		}
+	}
+	return ""
+}
+
 // outOfHistory reports whether the instance holds what was never the group's. One that was
 // left out is a recovery source only when nobody went on without it, so that there is no
 // history that it is out of.

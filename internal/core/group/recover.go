@@ -13,7 +13,9 @@ import (
 
 // rebootAlone has the only member there is make the group again.
 func (d *decision) rebootAlone(r *recovery) {
-	d.Do(core.RebootGroup{Instance: r.only, Epoch: d.Status.Epoch})
+	if !wasToldToReboot(d.Instance(r.only)) {
+		d.Do(core.RebootGroup{Instance: r.only, Epoch: d.Status.Epoch})
+	}
 	d.Announce(false, core.ReasonGroupAlone, r.only, r.only+" is the only member there is, and makes the group again "+
 		"after a restart")
 }
@@ -343,6 +345,7 @@ func (d *decision) giveRecoveryUp(r *recovery) {
 func (d *decision) awaitRecovery(r *recovery) {
 	op := d.Status.Operation
 	d.takeBackWord(r)
+	d.Doing(d.rebootFails())
 	d.Doing(fmt.Sprintf("%s, %s goes on (%s); it may take a minute or two, and mysqld answers no question about its "+
 		"group meanwhile", onWord(op), op.To, d.without()))
 	d.RecheckAt(op.Deadline)

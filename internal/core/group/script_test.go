@@ -34,6 +34,7 @@ import (
 //	silent c-1 | stalls c-1       its mysqld answers nobody | its volume completes no write; its
 //	                              threads of the group live on
 //	writes c-1                    its volume completes writes again
+//	port c-1 taken|free           whether it can make a group
 //	deaf c-1 | heard c-1          the operator alone cannot hear its manager | can again
 //	gone c-1                      its Pod is gone, and nobody makes another
 //	says c-3 primary=c-3          a member lies about who is primary; says c-3 truth
@@ -184,7 +185,7 @@ func (w *world) specify(td *datadriven.TestData) {
 // extra is how many arguments of a verb are no instances.
 func extra(verb string) int {
 	switch verb {
-	case "says", "holds", "errant", "volume", "pod", "state", "room":
+	case "says", "holds", "errant", "volume", "pod", "state", "room", "port":
 		return 1
 	}
 	return 0
@@ -220,6 +221,8 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 		in.silentSince = w.now
 	case "stalls", "writes":
 		in.stalled = td.Cmd == "stalls"
+	case "port":
+		in.taken = last.Key == "taken"
 	case "deaf":
 		in.deaf = true
 	case "heard":
