@@ -1,8 +1,6 @@
 package plugin
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/remotecommand"
@@ -27,7 +25,7 @@ func (k *kube) runIn(cmd *cobra.Command, cluster, instance string, command []str
 
 // runOn is runIn of a Cluster that was read.
 func (s *session) runOn(cmd *cobra.Command, c *v1alpha1.Cluster, instance string, command []string) error {
-	pod, err := sessionInstance(c, instance, io.Discard)
+	pod, err := sessionInstance(c, instance, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

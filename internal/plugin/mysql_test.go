@@ -2,7 +2,13 @@ package plugin
 
 import (
 	"bytes"
+	"io"
+	"strings"
 	"testing"
+
+	"k8s.io/client-go/tools/remotecommand"
+
+	"cnmsql.co/internal/core"
 )
 
 func TestAClientForWhichNoConnectionIsLeftIsExplained(t *testing.T) {
@@ -24,5 +30,22 @@ func TestAClientForWhichNoConnectionIsLeftIsExplained(t *testing.T) {
 	}
 	if code, told := ExitCode(explainExec("demo-1", true, nil)); code != 0 || told {
 		t.Errorf("a client that came in ends with %d, and more is told: %t", code, told)
+	}
+}
+
+// What a dump is made of may lack what another primary has taken since.
+func TestWhoeverReadsOfAPrimaryThatMayBeStaleIsWarned(t *testing.T) {
+	for diagnosis, warned := range map[core.Diagnosis]bool{core.PrimaryHealthy: false, core.PrimaryUnreachable: true} {
+		c := healthy().Cluster
+		c.Status.Diagnosis = string(diagnosis)
+		var complaints bytes.Buffer
+		s := plays(marked(func(remotecommand.StreamOptions, io.Writer) error { return nil }))
+		cmd := between(t, strings.NewReader(""), io.Discard, &complaints)
+		if err := s.runOn(cmd, c, "", dumpArgs([]string{"shop"})); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(complaints.String(), "what it holds may be old") != warned {
+			t.Errorf("%s: it says %q", diagnosis, complaints.String())
+		}
 	}
 }
