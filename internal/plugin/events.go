@@ -61,10 +61,10 @@ func eventsCommand(k *kube) *cobra.Command {
 			}
 			told, note := allEvents(ctx, s.client, f.Cluster)
 			moments := within(Timeline(f, told), f.Now, since)
-			if output != "" {
-				return encode(cmd.OutOrStdout(), output, moments)
+			if output == "" {
+				return writeTimeline(cmd.OutOrStdout(), moments, note)
 			}
-			return writeTimeline(cmd.OutOrStdout(), moments, note)
+			return encodeTimeline(cmd.OutOrStdout(), cmd.ErrOrStderr(), output, moments, note)
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
@@ -208,6 +208,14 @@ func within(all []Moment, now time.Time, since time.Duration) []Moment {
 		return all
 	}
 	return slices.DeleteFunc(all, func(m Moment) bool { return now.Sub(m.At) > since })
+}
+
+// encodeTimeline writes a timeline for programs. note is no part of it, and goes to complaints.
+func encodeTimeline(out, complaints io.Writer, format string, all []Moment, note string) error {
+	if note != "" {
+		_, _ = fmt.Fprintln(complaints, note)
+	}
+	return encode(out, format, all)
 }
 
 func writeTimeline(out io.Writer, all []Moment, note string) error {

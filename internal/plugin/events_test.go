@@ -54,6 +54,20 @@ func TestWhatHappenedIsOneTimeline(t *testing.T) {
 	golden(t, "events.txt", out.String())
 }
 
+func TestProgramsAreToldThatEventsCouldNotBeRead(t *testing.T) {
+	f, _ := night()
+	for _, format := range []string{"json", "yaml"} {
+		var out, complaints strings.Builder
+		note := "The events could not be read: jo may not"
+		if err := encodeTimeline(&out, &complaints, format, Timeline(f, nil), note); err != nil {
+			t.Fatal(err)
+		}
+		if complaints.String() != note+"\n" || strings.Contains(out.String(), note) {
+			t.Errorf("-o %s: it complains %q, and prints %s", format, complaints.String(), out.String())
+		}
+	}
+}
+
 func TestWhatIsOlderIsLeftOut(t *testing.T) {
 	f, told := night()
 	for _, m := range within(Timeline(f, told), f.Now, 10*time.Minute) {
