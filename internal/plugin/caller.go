@@ -39,15 +39,18 @@ func newCaller(cmd *cobra.Command, s *session, cluster string, yes bool) caller 
 
 func (p *caller) say(format string, args ...any) { _, _ = fmt.Fprintf(p.out, format+"\n", args...) }
 
-// confirm goes on only if the answer is what is wanted; nothing is done otherwise.
-func (p *caller) confirm(wanted, question string) error {
+// confirm goes on only if the answer is what is wanted; nothing is done otherwise, nor when ctx ends
+// before there is one.
+func (p *caller) confirm(ctx context.Context, wanted, question string) error {
 	if p.yes {
 		return nil
 	}
 	_, _ = fmt.Fprint(p.out, question+" ")
-	answer, err := bufio.NewReader(p.in).ReadString('\n')
-	answer = strings.TrimSpace(answer)
+	answer, err := p.answer(ctx)
 	switch {
+	case ctx.Err() != nil:
+		p.say("")
+		return errors.New("interrupted before there was an answer: nothing was done")
 	case strings.EqualFold(answer, wanted):
 		return nil
 	case errors.Is(err, io.EOF) && answer == "":
@@ -55,6 +58,25 @@ func (p *caller) confirm(wanted, question string) error {
 		return errors.New("nobody answered, and nothing was done; --yes goes on without asking")
 	default:
 		return fmt.Errorf("the answer was %q and not %q: nothing was done", answer, wanted)
+	}
+}
+
+// answer is a line of input. Whoever reads one waits on when ctx ends; the process ends then.
+func (p *caller) answer(ctx context.Context) (string, error) {
+	type read struct {
+		line string
+		err  error
+	}
+	typed := make(chan read, 1)
+	go func() {
+		line, err := bufio.NewReader(p.in).ReadString('\n')
+		typed <- read{strings.TrimSpace(line), err}
+	}()
+	select {
+	case r := <-typed:
+		return r.line, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
 	}
 }
 

@@ -78,7 +78,7 @@ func (o *overrider) failOver(ctx context.Context, instance string, timeout time.
 		return err
 	}
 	o.tell(c, to, said)
-	if err := o.confirm(c.Name, fmt.Sprintf("Type the name of the cluster (%s) to promote %s:",
+	if err := o.confirm(ctx, c.Name, fmt.Sprintf("Type the name of the cluster (%s) to promote %s:",
 		c.Name, to)); err != nil {
 		return err
 	}

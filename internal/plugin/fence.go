@@ -79,7 +79,7 @@ func (f *fencer) fence(ctx context.Context, instance string, timeout time.Durati
 		f.say("%s is %s already; nothing was done.", name, f.word())
 		return nil
 	}
-	if err := f.warn(c, name); err != nil {
+	if err := f.warn(ctx, c, name); err != nil {
 		return err
 	}
 	if err := f.write(ctx, pod, f.on); err != nil {
@@ -115,7 +115,7 @@ func (f *fencer) pod(ctx context.Context, name string) (*corev1.Pod, error) {
 }
 
 // warn tells what fencing the primary does, and asks back.
-func (f *fencer) warn(c *v1alpha1.Cluster, name string) error {
+func (f *fencer) warn(ctx context.Context, c *v1alpha1.Cluster, name string) error {
 	if !f.on || holderOf(&c.Status) != name {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (f *fencer) warn(c *v1alpha1.Cluster, name string) error {
 	if words.question == "" {
 		return nil
 	}
-	return f.confirm("yes", fmt.Sprintf(words.question, c.Name))
+	return f.confirm(ctx, "yes", fmt.Sprintf(words.question, c.Name))
 }
 
 func (f *fencer) write(ctx context.Context, pod *corev1.Pod, on bool) error {

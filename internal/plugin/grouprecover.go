@@ -69,7 +69,8 @@ func (r *recoverer) recover(ctx context.Context, timeout time.Duration) error {
 			plan.Because, c.Name, c.Namespace)
 	}
 	r.tell(c, &o, plan, notes)
-	if err := r.confirm(c.Name, fmt.Sprintf("Type the name of the cluster (%s) to ask for it:", c.Name)); err != nil {
+	err = r.confirm(ctx, c.Name, fmt.Sprintf("Type the name of the cluster (%s) to ask for it:", c.Name))
+	if err != nil {
 		return err
 	}
 	before := r.toldSoFar(ctx, c)

@@ -179,7 +179,7 @@ func (r *reinit) warn(ctx context.Context, c *v1alpha1.Cluster, names []string) 
 			r.say("  %s", text)
 		}
 	}
-	return out, r.confirm("yes", "Go on? Type yes:")
+	return out, r.confirm(ctx, "yes", "Go on? Type yes:")
 }
 
 // whatOnlyItHas is what is lost with the data of an instance, as far as is known, and whether that is

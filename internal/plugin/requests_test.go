@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +104,39 @@ func TestFencingThePrimaryIsAskedBack(t *testing.T) {
 	s.answers("")
 	f.caller = s.caller
 	mustFail(t, f.fence(context.Background(), "demo-1", time.Second), "nobody answered, and nothing was done")
+}
+
+// Ctrl-C ends the context; a terminal where nobody types does not end the read.
+func TestAQuestionIsLeftByCtrlC(t *testing.T) {
+	ctx, interrupt := context.WithCancel(context.Background())
+	for name, ask := range map[string]func(*scene) error{
+		"failover": func(s *scene) error { return (&overrider{s.caller}).failOver(ctx, "2", time.Second) },
+		"reinit":   func(s *scene) error { return (&reinit{s.caller}).reinit(ctx, []string{"2"}, time.Second) },
+		"fence":    func(s *scene) error { return (&fencer{s.caller, true}).fence(ctx, "1", time.Second) },
+	} {
+		c := healthy()
+		if name == "failover" {
+			c.phase(core.PhaseBlocked, core.PrimaryUnreachable, "nobody is promoted")
+		}
+		s := newScene(t, c.Cluster, nil, podOf("demo-1"))
+		quiet, hand := io.Pipe()
+		t.Cleanup(func() { _ = hand.Close() })
+		s.in = interrupted{quiet, interrupt}
+		mustFail(t, ask(s), "interrupted before there was an answer: nothing was done")
+		ctx, interrupt = context.WithCancel(context.Background())
+	}
+	interrupt()
+}
+
+// interrupted is a terminal at which somebody types Ctrl-C and nothing else.
+type interrupted struct {
+	io.Reader
+	ctrlC func()
+}
+
+func (i interrupted) Read(p []byte) (int, error) {
+	i.ctrlC()
+	return i.Reader.Read(p)
 }
 
 func TestFencingThePrimaryGoesOnWithAYes(t *testing.T) {
