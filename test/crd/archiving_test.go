@@ -19,3 +19,20 @@ func TestTargetRPOHasBounds(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatIsArchivedAreRows(t *testing.T) {
+	c := api(t)
+	for name, r := range map[string]struct{ format, enabled, refused string }{
+		"statements":                  {"mysql: {binlogFormat: STATEMENT}", "true", "set binlogFormat: ROW"},
+		"statements, and no archive":  {"mysql: {binlogFormat: STATEMENT}", "false", ""},
+		"rows where that is safer":    {"mysql: {binlogFormat: MIXED}", "true", ""},
+		"rows":                        {"mysql: {binlogFormat: ROW}", "true", ""},
+		"what is so when nobody says": {"mysql: {}", "true", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := fmt.Sprintf("{%s, backup: {continuousArchiving: {enabled: %s}, objectStore: %s}}",
+				r.format, r.enabled, somewhere)
+			judge(t, c.Create(context.Background(), cluster(t, "archiving", spec), client.DryRunAll), r.refused)
+		})
+	}
+}
