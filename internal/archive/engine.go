@@ -80,7 +80,7 @@ type detour struct {
 // take goes on behind a failure of the applier, or behind the stop before a statement; else it
 // returns the failure.
 func (d *detour) take(ctx context.Context, failure error) error {
-	if _, err := d.r.DB.ExecContext(ctx, "STOP REPLICA FOR CHANNEL '"+channel+"'"); err != nil {
+	if _, err := d.r.DB.ExecContext(ctx, "STOP REPLICA FOR CHANNEL '"+Channel+"'"); err != nil {
 		return fmt.Errorf("stopping the applier: %w", err)
 	}
 	_, has, err := d.r.wait(ctx, gtid.Set{})
@@ -130,7 +130,7 @@ func (d *detour) goOn(ctx context.Context, before gtid.Set) error {
 		names[i] = t.Quoted()
 	}
 	if _, err := d.r.DB.ExecContext(ctx, "CHANGE REPLICATION FILTER REPLICATE_IGNORE_TABLE = ("+
-		strings.Join(names, ", ")+") FOR CHANNEL '"+channel+"'"); err != nil {
+		strings.Join(names, ", ")+") FOR CHANNEL '"+Channel+"'"); err != nil {
 		return fmt.Errorf("ignoring tables of other engines than InnoDB (%d of them): %w", len(names), err)
 	}
 	return d.r.start(ctx, before)
@@ -144,7 +144,7 @@ const errOthersFailed = 3030
 func (r *Replay) failures(ctx context.Context) (messages []string, err error) {
 	rows, err := r.DB.QueryContext(ctx, `SELECT LAST_ERROR_MESSAGE
 		FROM performance_schema.replication_applier_status_by_worker
-		WHERE CHANNEL_NAME = ? AND LAST_ERROR_NUMBER NOT IN (0, ?)`, channel, errOthersFailed)
+		WHERE CHANNEL_NAME = ? AND LAST_ERROR_NUMBER NOT IN (0, ?)`, Channel, errOthersFailed)
 	if err != nil {
 		return nil, fmt.Errorf("asking for errors of the applier: %w", err)
 	}

@@ -82,8 +82,10 @@ func (p *Progress) pass(steps []facts.Step, executed gtid.Set) []facts.Step {
 	return steps
 }
 
+// Channel is the replication channel of which a replay's relay logs are.
+const Channel = "archive"
+
 const (
-	channel           = "archive"
 	defaultBatchBytes = 256 << 20
 	topServerID       = 1<<32 - 1
 	patience          = 200 * time.Millisecond
@@ -187,7 +189,7 @@ func (r *Replay) apply(ctx context.Context, logs relayLogs, b batch, p Progress)
 	defer func() { err = errors.Join(err, r.forget(context.WithoutCancel(ctx))) }()
 	if _, err := r.DB.ExecContext(ctx, "CHANGE REPLICATION SOURCE TO SOURCE_HOST='archive', SOURCE_AUTO_POSITION=0, "+
 		"RELAY_LOG_FILE=?, RELAY_LOG_POS=4 "+
-		"FOR CHANNEL '"+channel+"'", filepath.Base(logs.file(1))); err != nil {
+		"FOR CHANNEL '"+Channel+"'", filepath.Base(logs.file(1))); err != nil {
 		return fmt.Errorf("giving the server the archive as relay logs: %w", err)
 	}
 	if err := r.start(ctx, gtid.Set{}); err != nil {
@@ -246,7 +248,7 @@ func (r *Replay) rests(ctx context.Context) (is bool, err error) {
 	err = r.DB.QueryRowContext(ctx, `SELECT LAST_ERROR_NUMBER, LAST_ERROR_MESSAGE FROM
 		(SELECT CHANNEL_NAME, LAST_ERROR_NUMBER, LAST_ERROR_MESSAGE FROM performance_schema.replication_applier_status_by_worker
 		UNION ALL SELECT CHANNEL_NAME, LAST_ERROR_NUMBER, LAST_ERROR_MESSAGE FROM performance_schema.replication_applier_status_by_coordinator) s
-		WHERE CHANNEL_NAME = ? AND LAST_ERROR_NUMBER <> 0 LIMIT 1`, channel).Scan(&number, &message)
+		WHERE CHANNEL_NAME = ? AND LAST_ERROR_NUMBER <> 0 LIMIT 1`, Channel).Scan(&number, &message)
 	if err == nil {
 		return false, refuse(ApplierFailed, "error %d: %s", number, message)
 	}
@@ -261,7 +263,7 @@ func (r *Replay) rests(ctx context.Context) (is bool, err error) {
 		FROM performance_schema.replication_applier_status s
 		LEFT JOIN performance_schema.replication_applier_status_by_coordinator c ON c.CHANNEL_NAME = s.CHANNEL_NAME
 		LEFT JOIN performance_schema.threads t ON t.THREAD_ID = c.THREAD_ID
-		WHERE s.CHANNEL_NAME = ?`, channel).Scan(&service, &state, &busy)
+		WHERE s.CHANNEL_NAME = ?`, Channel).Scan(&service, &state, &busy)
 	if err != nil {
 		return false, fmt.Errorf("asking what the applier does: %w", err)
 	}
@@ -277,7 +279,7 @@ func (r *Replay) start(ctx context.Context, before gtid.Set) error {
 	if !before.IsEmpty() {
 		until = " UNTIL SQL_BEFORE_GTIDS = '" + before.String() + "'"
 	}
-	if _, err := r.DB.ExecContext(ctx, "START REPLICA SQL_THREAD"+until+" FOR CHANNEL '"+channel+"'"); err != nil {
+	if _, err := r.DB.ExecContext(ctx, "START REPLICA SQL_THREAD"+until+" FOR CHANNEL '"+Channel+"'"); err != nil {
 		return fmt.Errorf("starting to apply the archive: %w", err)
 	}
 	return nil
@@ -287,8 +289,8 @@ func (r *Replay) start(ctx context.Context, before gtid.Set) error {
 func (r *Replay) forget(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, ending)
 	defer cancel()
-	for _, statement := range []string{"STOP REPLICA FOR CHANNEL '" + channel + "'",
-		"RESET REPLICA ALL FOR CHANNEL '" + channel + "'"} {
+	for _, statement := range []string{"STOP REPLICA FOR CHANNEL '" + Channel + "'",
+		"RESET REPLICA ALL FOR CHANNEL '" + Channel + "'"} {
 		var answer *mysql.MySQLError
 		if _, err := r.DB.ExecContext(ctx, statement); err != nil &&
 			(!errors.As(err, &answer) || answer.Number != errChannelUnknown) {
@@ -308,8 +310,8 @@ func (r *Replay) relayLogs(ctx context.Context) (relayLogs, error) {
 	}
 	extension := filepath.Ext(index)
 	return relayLogs{
-		base:     base + "-" + channel,
-		index:    strings.TrimSuffix(index, extension) + "-" + channel + extension,
+		base:     base + "-" + Channel,
+		index:    strings.TrimSuffix(index, extension) + "-" + Channel + extension,
 		relative: filepath.Clean(filepath.Dir(base)) == filepath.Clean(data),
 	}, nil
 }

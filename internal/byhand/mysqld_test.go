@@ -40,6 +40,7 @@ func TestTheNightOnWhichAllIsLost(t *testing.T) {
 	l.lists()
 	l.searches()
 	l.refuses()
+	l.sparesOthers()
 	s := mysqld.ForTest(t)
 	target := recovery.Target{GTID: l.drop, Exclusive: true}
 	said := l.restores(s.Data(), target)
@@ -88,6 +89,34 @@ func (l *lost) refuses() {
 			l.t.Errorf("%s: something was written", want)
 		}
 	}
+}
+
+// sparesOthers holds a replay against a replica of somebody else's, whose channels it must not forget.
+func (l *lost) sparesOthers() {
+	l.t.Helper()
+	other := mysqld.ForTest(l.t)
+	other.Initialize()
+	other.Start(7)
+	defer other.Stop()
+	const channels = "SELECT CONCAT_WS(' ', CHANNEL_NAME, HOST, PORT) FROM " +
+		"performance_schema.replication_connection_configuration"
+	other.Exec("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1, SOURCE_AUTO_POSITION=1, " +
+		"SOURCE_USER='r', SOURCE_PASSWORD='secret' FOR CHANNEL 'production'")
+	refused := func(why error) {
+		l.t.Helper()
+		a := Archive{Where: l.Where, BackupID: "first", Socket: other.Socket(), Out: l.t.Output()}
+		err := Replay(l.t.Context(), a)
+		if !errors.Is(err, why) {
+			l.t.Errorf("wanted %v, got: %v", why, err)
+		}
+		l.t.Log(err)
+		if has := other.Text(channels); has != "production 127.0.0.1 1" {
+			l.t.Errorf("its channels are %q", has)
+		}
+	}
+	refused(ServerNotRestored)
+	other.Exec("START REPLICA FOR CHANNEL 'production'")
+	refused(ServerReplicates)
 }
 
 // searches finds the transaction that dropped the table, in the binary logs as in the archive.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/archive"
+	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/mysql"
 	"cnmsql.co/internal/recovery"
 	"cnmsql.co/internal/restore"
@@ -48,14 +49,7 @@ func Replay(ctx context.Context, a Archive) error {
 	if err != nil {
 		return err
 	}
-	if err := server.ForgetAllSources(ctx); err != nil {
-		return err
-	}
-	holds, err := server.Executed(ctx)
-	if err != nil {
-		return err
-	}
-	plan, err := o.Plan(ctx, holds)
+	plan, err := a.prepare(ctx, server, o)
 	if err != nil {
 		return err
 	}
@@ -77,6 +71,29 @@ func Replay(ctx context.Context, a Archive) error {
 	}
 	a.say("The data are those of %s: %s\n%s", stamp(plan.Reached), plan.Set.Abbreviate(8), endCleanly)
 	return nil
+}
+
+// prepare has the server forget what it replicated from, and plans the replay; nothing is changed on a server
+// that is another, or cannot be brought to the target.
+func (a Archive) prepare(ctx context.Context, server *mysql.Server, o *restore.Origin) (plan facts.Plan, err error) {
+	holds, err := server.Executed(ctx)
+	if err != nil {
+		return plan, err
+	}
+	if err := a.isRestored(ctx, server.DB(), o, holds); err != nil {
+		return plan, err
+	}
+	if _, err := o.Plan(ctx, holds); err != nil {
+		return plan, err
+	}
+	if err := server.ForgetAllSources(ctx); err != nil {
+		return plan, err
+	}
+	// A replay that was broken off may have gone on until now.
+	if holds, err = server.Executed(ctx); err != nil {
+		return plan, err
+	}
+	return o.Plan(ctx, holds)
 }
 
 // mayReplay asks a server what could be in the way, and for its version.
