@@ -113,6 +113,14 @@ type volumeState struct {
 	withheldAt time.Time
 }
 
+// keepsPromise is the promise to receive nothing that is kept, of those on the volume; nil when there is none.
+func (s *volumeState) keepsPromise(kept agent.Kept) *core.Withheld {
+	if !kept.StillWithholds(s.withheld) {
+		return nil
+	}
+	return &core.Withheld{Below: s.withheld, Seconds: int(time.Since(s.withheldAt).Seconds())}
+}
+
 // stalls reports whether the volume completes no write: one has been tried for longer than
 // diskStallLimit.
 func (d *diskTrier) stalls() bool {

@@ -27,13 +27,10 @@ func (m *manager) report() core.Report {
 		MayWrite: s.mysqld.mayWrite, Ended: s.mysqld.ended, Failures: s.mysqld.failures, EndReason: s.mysqld.endReason}
 	if m.record != nil {
 		kept := m.record.get()
-		p.TellPromises(&r, agent.Kept{NoWritesBelow: kept.NoWritesBelow, NoReceivingBelow: kept.NoReceivingBelow,
-			LastWritable: kept.WasPrimaryEpoch})
+		p.TellPromises(&r, kept.promises())
 		kept.cached().TellProvenance(&r)
 		r.Restore = m.restorer.report(s.volume.data, kept.Restored)
-	}
-	if s.volume.withheld > 0 {
-		r.Withheld = &core.Withheld{Below: s.volume.withheld, Seconds: int(time.Since(s.volume.withheldAt).Seconds())}
+		r.Withheld = s.volume.keepsPromise(kept.promises())
 	}
 	if s.cluster.view != nil {
 		s.cluster.view.TellView(&r)

@@ -41,6 +41,14 @@ func (s *clusterState) take(c *v1alpha1.Cluster, v *agent.Cluster) {
 	s.seen = max(s.seen, v.Epoch)
 }
 
+// takesVolume forgets the epochs that the volume told of, which were another Cluster's.
+func (s *clusterState) takesVolume(c *v1alpha1.Cluster) {
+	s.seen = c.Status.PrimaryEpoch
+	if s.latestOf == c.UID {
+		s.seen = max(s.seen, s.latest.Epoch)
+	}
+}
+
 // deleted takes the Cluster in view for one that is being deleted: there is none any more.
 func (s *clusterState) deleted() {
 	if s.view != nil {
@@ -198,7 +206,8 @@ func (m *recordFile) claimIn(c *v1alpha1.Cluster, instance string, data core.Dat
 }
 
 // adopt remembers whose data the volume holds, if a view is to be taken that makes it ours: what was promised for
-// another cluster means nothing here, nor which Secrets were followed.
+// another cluster means nothing here, nor which Secrets were followed. It is told no more either: whoever was told
+// that nothing is received would rely on it.
 func (m *manager) adopt(c *v1alpha1.Cluster, may func(*state) bool) {
 	var data core.DataState
 	if !get(m, func(s *state) bool {
@@ -224,5 +233,13 @@ func (m *manager) adopt(c *v1alpha1.Cluster, may func(*state) bool) {
 	})
 	if err != nil {
 		m.log.Error("remembering whose data this is", "error", err)
+		return
 	}
+	m.update(func(s *state) {
+		s.cluster.takesVolume(c)
+		now := m.record.get()
+		if s.volume.keepsPromise(now.promises()) == nil { // else it was given since
+			s.volume.withheld = 0
+		}
+	})
 }

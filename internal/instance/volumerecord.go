@@ -86,6 +86,12 @@ func (r *volumeRecord) setPromised(p agent.Promised) {
 	}
 }
 
+// promises is what is remembered of promises about epochs.
+func (r *volumeRecord) promises() agent.Kept {
+	return agent.Kept{NoWritesBelow: r.NoWritesBelow, NoReceivingBelow: r.NoReceivingBelow,
+		LastWritable: r.WasPrimaryEpoch}
+}
+
 // received is agent.Cached as it is kept.
 type received struct {
 	Unflushed bool   `json:"unflushed,omitempty"`

@@ -59,6 +59,43 @@ func TestNothingIsPromisedForAVolumeThatIsNobodysYet(t *testing.T) {
 	m.record.close()
 }
 
+// A volume remembers promises and epochs of another Cluster. They are forgotten when it changes hands, and from then
+// on nobody is told that they are kept; what is promised since is told.
+func TestAVolumeThatChangesHandsKeepsNoPromiseOfBefore(t *testing.T) {
+	dir := t.TempDir()
+	m := newManager(Options{Cluster: "db", Instance: "db-1", Log: io.Discard, Dirs: Dirs{Data: dir + "/data",
+		Meta: dir + "/meta"}}.withDefaults())
+	m.lease = &lease{}
+	before, err := lockVolume(t.Context(), dir+"/meta")
+	must(t, err)
+	must(t, before.change(func(r *volumeRecord) {
+		r.ClusterUID, r.Instance, r.NoReceivingBelow, r.NoWritesBelow = "u-0", "db-1", 5, 7
+	}))
+	before.close()
+	must(t, m.tryVolume(t.Context()))
+	defer m.record.close()
+	if s, _ := m.snapshot(time.Now()); !s.Report.Withholds(5) || s.Report.SeenEpoch != 7 {
+		t.Errorf("before the Cluster is known it says %+v", s.Report)
+	}
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "u-1"}}
+	c.Status.PrimaryEpoch = 1
+	m.setCluster(c)
+	if s, _ := m.snapshot(time.Now()); s.Report.Withheld != nil || s.Report.SeenEpoch != 1 {
+		t.Errorf("a promise of before is told: %+v, and epoch %d was seen", s.Report.Withheld, s.Report.SeenEpoch)
+	}
+	must(t, m.admit(control.ReceivePromise{Epoch: 2}))
+	must(t, m.record.change(func(r *volumeRecord) { r.NoReceivingBelow = 2 }))
+	m.noteWithheld(2)
+	m.setCluster(c)
+	if s, _ := m.snapshot(time.Now()); !s.Report.Withholds(2) || s.Report.SeenEpoch != 2 {
+		t.Errorf("a promise of now is not told: %+v", s.Report)
+	}
+	must(t, m.record.change(func(r *volumeRecord) { r.NoReceivingBelow = 1 }))
+	if s, _ := m.snapshot(time.Now()); s.Report.Withheld != nil {
+		t.Errorf("it tells of a promise that its volume does not remember: %+v", s.Report.Withheld)
+	}
+}
+
 func TestALockedVolumeIsWaitedForAndTakenAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	first, err := lockVolume(context.Background(), dir)

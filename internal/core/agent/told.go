@@ -32,6 +32,11 @@ type Kept struct {
 	NoWritesBelow, NoReceivingBelow, LastWritable int64
 }
 
+// StillWithholds reports whether a promise to receive nothing below an epoch, which has been kept since a moment, is
+// one still: the volume remembers it. 0 is none. One that was given for another Cluster is forgotten when the
+// volume changes hands.
+func (k Kept) StillWithholds(below int64) bool { return below > 0 && k.NoReceivingBelow >= below }
+
 // Begin writes into a report what was decided.
 func (d Decision) Begin(r *core.Report) {
 	r.State, r.Reason, r.Message = d.State, d.Reason, d.Message
