@@ -11,9 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -26,7 +28,7 @@ import (
 	"cnmsql.co/internal/tell"
 )
 
-// writersEnd is when it is looked again whether a Pod has ended that may write to the archive.
+// writersEnd is when it is looked again, at first, whether a Pod has ended that may write to the archive.
 const writersEnd = time.Second
 
 // ReclaimReconciler has the archive of a Cluster go with it, if spec.backup.reclaimPolicy says
@@ -41,11 +43,14 @@ type ReclaimReconciler struct {
 	Now           func() time.Time
 }
 
-// SetupWithManager wakes the ReclaimReconciler for a Cluster, and for the Job that removes its archive.
+// SetupWithManager wakes the ReclaimReconciler for a Cluster, for the Job that removes its archive, and when a
+// Pod or a Job is gone that may have written there: the caches have both in any case.
 func (r *ReclaimReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("reclaim").
 		For(&v1alpha1.Cluster{}).
 		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(archiveRemovedBy)).
+		Watches(&batchv1.Job{}, writerEnded()).
+		Watches(&corev1.Pod{}, writerEnded()).
 		WithOptions(queue.Unmeasured()).
 		Complete(r)
 }
@@ -56,6 +61,22 @@ func archiveRemovedBy(_ context.Context, job client.Object) []reconcile.Request 
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: job.GetNamespace(), Name: name}}}
+}
+
+// writerEnded wakes the Cluster that is named by an object which is gone, and by nothing else of it.
+func writerEnded() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+		if name := e.Object.GetLabels()[v1alpha1.LabelCluster]; name != "" {
+			q.Add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: e.Object.GetNamespace(), Name: name}})
+		}
+	}}
+}
+
+// pause is when it is looked again at what a deleted Cluster waits for. What has not ended for long may take
+// for ever, as a Pod whose node is lost.
+func (r *ReclaimReconciler) pause(c *v1alpha1.Cluster) time.Duration {
+	return min(max(r.Now().Sub(c.DeletionTimestamp.Time)/4, writersEnd), lookAgain)
 }
 
 // Reconcile looks at one Cluster. Until it is deleted, whoever changes the policy changes what
@@ -141,7 +162,7 @@ func (r *ReclaimReconciler) remove(ctx context.Context, c *v1alpha1.Cluster) (ct
 		err := m.tell(ctx, metav1.ConditionUnknown, core.ReasonBackupRemovalWaits, fmt.Sprintf("%s is removed once %s "+
 			"has ended, which may still write there. If its node is lost, and is off, delete the Pod with --force",
 			m.where, writer))
-		return ctrl.Result{RequeueAfter: writersEnd}, err
+		return ctrl.Result{RequeueAfter: r.pause(c)}, err
 	}
 	done, again, err := r.remover().follow(ctx, m)
 	if err != nil || !done {

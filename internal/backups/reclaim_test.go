@@ -14,8 +14,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/apiconn"
@@ -257,6 +259,36 @@ func TestTheJobThatRemovesAnArchiveWakesItsCluster(t *testing.T) {
 	}
 	if all := archiveRemovedBy(t.Context(), resources.BackupJob(c, aBackup("b"), "operator:1")); len(all) != 0 {
 		t.Errorf("wakes %v", all)
+	}
+}
+
+// What a Pod of a lost node costs does not grow with how long it is not mended; its end wakes the Cluster.
+func TestADeletedClusterLooksLessOftenTheLongerAPodStays(t *testing.T) {
+	w := newReclaimWorld(t, goingCluster(), storeSecret, instance("db-1", false))
+	for age, want := range map[time.Duration]time.Duration{0: writersEnd, 2 * time.Second: writersEnd,
+		20 * time.Second: 5 * time.Second, time.Minute: lookAgain, 24 * time.Hour: lookAgain} {
+		w.r.Now = func() time.Time { return backupDay.Add(age) }
+		if _, again := w.step(); again != want {
+			t.Errorf("after %s it is looked again in %s, want %s", age, again, want)
+		}
+	}
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+	defer q.ShutDown()
+	unlabelled := instance("db-1", true)
+	unlabelled.Labels = nil
+	h, pod := writerEnded(), instance("db-1", true)
+	h.Create(t.Context(), event.CreateEvent{Object: pod}, q)
+	h.Update(t.Context(), event.UpdateEvent{ObjectOld: pod, ObjectNew: pod}, q)
+	h.Delete(t.Context(), event.DeleteEvent{Object: unlabelled}, q)
+	if q.Len() != 0 {
+		t.Errorf("%d are woken, and nothing that wrote has ended", q.Len())
+	}
+	h.Delete(t.Context(), event.DeleteEvent{Object: pod}, q)
+	if q.Len() != 1 {
+		t.Fatalf("%d are woken", q.Len())
+	}
+	if is, _ := q.Get(); is.String() != "ns/db" {
+		t.Errorf("%s is woken", is)
 	}
 }
 
