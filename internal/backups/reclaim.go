@@ -93,14 +93,14 @@ func (r *ReclaimReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	case !controllerutil.ContainsFinalizer(c, v1alpha1.FinalizerStoredArchive):
 		return ctrl.Result{}, nil
 	case !goes:
-		return ctrl.Result{}, r.leave(ctx, c, "spec.backup says so by now")
+		return r.leave(ctx, c, "spec.backup says so by now")
 	}
 	ends, err := r.remover().namespaceEnds(ctx, c.Namespace)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if ends {
-		return ctrl.Result{}, r.leave(ctx, c, "the namespace is being deleted, so that no Job can remove it")
+		return r.leave(ctx, c, "the namespace is being deleted, so that no Job can remove it")
 	}
 	again, err := r.remove(ctx, c)
 	if unread := apiconn.AsUnread(err); unread != nil {
@@ -137,7 +137,10 @@ func (r *ReclaimReconciler) keep(ctx context.Context, c *v1alpha1.Cluster, keep 
 }
 
 // leave lets the Cluster go, and tells that its archive, or what is left of it, stays.
-func (r *ReclaimReconciler) leave(ctx context.Context, c *v1alpha1.Cluster, why string) error {
+func (r *ReclaimReconciler) leave(ctx context.Context, c *v1alpha1.Cluster, why string) (ctrl.Result, error) {
+	if again, err := r.awaitVolumes(ctx, c); err != nil || again > 0 {
+		return ctrl.Result{RequeueAfter: again}, err
+	}
 	message := "the Cluster goes, and its archive stays: " + why +
 		". To remove it later, delete what lies there by hand"
 	if s := c.Spec.Backup; s != nil && s.ObjectStore != nil {
@@ -145,14 +148,14 @@ func (r *ReclaimReconciler) leave(ctx context.Context, c *v1alpha1.Cluster, why 
 	}
 	ctrl.LoggerFrom(ctx).Info(message)
 	r.event(c, corev1.EventTypeWarning, core.ReasonArchiveKept, message) // if the namespace takes any
-	return r.letGo(ctx, r.removal(c), c)
+	return ctrl.Result{}, r.letGo(ctx, r.removal(c), c)
 }
 
 // remove brings the removal a step further.
 func (r *ReclaimReconciler) remove(ctx context.Context, c *v1alpha1.Cluster) (ctrl.Result, error) {
 	m := r.removal(c)
-	if meta.IsStatusConditionFalse(c.Status.Conditions, v1alpha1.ConditionArchiveStored) {
-		return ctrl.Result{}, r.letGo(ctx, m, c) // it is removed
+	if meta.IsStatusConditionFalse(c.Status.Conditions, v1alpha1.ConditionArchiveStored) { // it is removed
+		return r.letGoFreed(ctx, m, c)
 	}
 	writer, err := r.endWriters(ctx, c)
 	if err != nil {
@@ -175,7 +178,7 @@ func (r *ReclaimReconciler) remove(ctx context.Context, c *v1alpha1.Cluster) (ct
 		"the Cluster was deleted, and "+m.where+" with it"); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, r.letGo(ctx, m, c)
+	return r.letGoFreed(ctx, m, c)
 }
 
 func (r *ReclaimReconciler) removal(c *v1alpha1.Cluster) *removal {
@@ -311,6 +314,33 @@ func (r *ReclaimReconciler) tell(
 	}
 	r.event(c, kind, reason, message)
 	return nil
+}
+
+// letGoFreed is letGo once no claim goes with the Cluster that is to stay.
+func (r *ReclaimReconciler) letGoFreed(ctx context.Context, m *removal, c *v1alpha1.Cluster) (ctrl.Result, error) {
+	if again, err := r.awaitVolumes(ctx, c); err != nil || again > 0 {
+		return ctrl.Result{RequeueAfter: again}, err
+	}
+	return ctrl.Result{}, r.letGo(ctx, m, c)
+}
+
+// awaitVolumes is when to look again while claims would be deleted with the Cluster that stay by its spec; 0 when
+// there are none. Somebody else frees them, and tells why he cannot.
+func (r *ReclaimReconciler) awaitVolumes(ctx context.Context, c *v1alpha1.Cluster) (again time.Duration, err error) {
+	if resources.VolumesGo(c) {
+		return 0, nil
+	}
+	var all corev1.PersistentVolumeClaimList
+	if err := r.Live.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
+		return 0, err
+	}
+	unfreed := resources.Unfreed(c, all.Items)
+	if len(unfreed) == 0 {
+		return 0, nil
+	}
+	ctrl.LoggerFrom(ctx).Info("the Cluster goes once PersistentVolumeClaims no longer go with it, which are to stay",
+		"claims", unfreed)
+	return r.pause(c), nil
 }
 
 // letGo lets the Cluster go, and the Job with it.

@@ -262,6 +262,41 @@ func TestTheJobThatRemovesAnArchiveWakesItsCluster(t *testing.T) {
 	}
 }
 
+// Kubernetes deletes a claim with the Cluster that it has as owner, whatever the spec says by then.
+func TestNoClusterGoesBeforeItsClaimsThatStayAreFreed(t *testing.T) {
+	for name, policy := range map[string]string{"archive stays": "Retain", "archive goes": v1alpha1.ReclaimDelete} {
+		c := goingCluster()
+		c.Spec.Backup.ReclaimPolicy = policy
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "db-1", Namespace: "ns",
+			OwnerReferences: instance("db-1", true).OwnerReferences}}
+		w := newReclaimWorld(t, c, storeSecret, claim)
+		w.step()
+		if job := w.job("db-remove-all"); job != nil {
+			w.jobEnds(job.Name, batchv1.JobComplete)
+		}
+		for range 2 {
+			if c, again := w.step(); c == nil || again != writersEnd {
+				t.Fatalf("%s: it is gone, or is not looked at again: %v, %s", name, c != nil, again)
+			}
+		}
+		claim.OwnerReferences = nil
+		w.Must(w.Update(t.Context(), claim))
+		if c, _ := w.step(); c != nil {
+			t.Errorf("%s: no claim goes with it, and it stays: %+v", name, c)
+		}
+	}
+}
+
+func TestClaimsThatGoKeepNoClusterThere(t *testing.T) {
+	c := goingCluster()
+	c.Spec.Backup.ReclaimPolicy, c.Spec.Storage.WhenDeleted = "Retain", v1alpha1.DeleteVolume
+	w := newReclaimWorld(t, c, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "db-1",
+		Namespace: "ns", OwnerReferences: instance("db-1", true).OwnerReferences}})
+	if c, _ := w.step(); c != nil {
+		t.Errorf("it stays: %+v", c)
+	}
+}
+
 // What a Pod of a lost node costs does not grow with how long it is not mended; its end wakes the Cluster.
 func TestADeletedClusterLooksLessOftenTheLongerAPodStays(t *testing.T) {
 	w := newReclaimWorld(t, goingCluster(), storeSecret, instance("db-1", false))

@@ -66,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if c.DeletionTimestamp != nil || r.endsWithNamespace(ctx, c) {
 		r.Metrics.Deleting(req.NamespacedName)
-		return ctrl.Result{}, nil
+		return r.freeVolumes(ctx, c)
 	}
 	ca, problem := r.prepare(ctx, c)
 	for range passes {

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
@@ -62,6 +64,21 @@ func (r *Reconciler) ownAllVolumes(ctx context.Context, c *v1alpha1.Cluster) (fo
 		r.state(c).followed = c.Generation
 	}
 	return follow, failed
+}
+
+// freeVolumes has the claims of a Cluster that is deleted, and waits for something, stay if its spec says so by
+// now. The other way round nothing is done: who deletes with --cascade=orphan has Kubernetes take the owner off
+// what shall stay, and no claim may get it back.
+func (r *Reconciler) freeVolumes(ctx context.Context, c *v1alpha1.Cluster) (ctrl.Result, error) {
+	if c.DeletionTimestamp == nil || resources.VolumesGo(c) || r.state(c).followed == c.Generation {
+		return ctrl.Result{}, nil
+	}
+	follow, failed := r.ownAllVolumes(ctx, c)
+	r.noteFailure(ctx, c, failures{changes: failed})
+	if err := errors.Join(failed...); err != nil || follow {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: time.Second}, nil
 }
 
 // ownVolume is own of the claim of that name, as the caches have it. What they do not have was looked for

@@ -2,11 +2,16 @@ package operator
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
@@ -90,6 +95,60 @@ func TestTheClaimsOfAGenerationAreLookedForOnce(t *testing.T) {
 	}
 	if live.asked != 1 {
 		t.Errorf("it was asked %d times", live.asked)
+	}
+}
+
+// A deletion may wait for its archive, or for a finalizer of somebody else. Who says meanwhile that the claims
+// stay, says it in time; and what does not go with the Cluster, as with --cascade=orphan, never does again.
+func TestClaimsAreFreedWhileADeletionWaits(t *testing.T) {
+	for when, owned := range map[v1alpha1.VolumeRetention]bool{
+		v1alpha1.RetainVolume: false, v1alpha1.DeleteVolume: true} {
+		c := aCluster()
+		c.Finalizers = []string{"example.com/wait"}
+		c.Spec.Storage.WhenDeleted = when
+		its, _ := ownedClaims(c)
+		orphan := its[0].DeepCopy()
+		orphan.Name, orphan.OwnerReferences = "c-2", nil
+		orphan.Annotations[v1alpha1.AnnotationClusterUID] = string(c.UID)
+		server := newAPI(t, objectsOf(c, append(its, orphan)...)...)
+		must(t, server.Delete(t.Context(), c.DeepCopy()))
+		r, live := newTestReconciler(t, server, server), &lists{Reader: server}
+		r.Live, r.Metrics = live, NewMetrics(prometheus.NewRegistry())
+		for range 3 {
+			_, err := r.Reconcile(quietly(t), ctrl.Request{NamespacedName: clusterKey})
+			must(t, err)
+		}
+		for _, claim := range append(its, orphan) {
+			now := &corev1.PersistentVolumeClaim{}
+			must(t, server.Get(t.Context(), client.ObjectKeyFromObject(claim), now))
+			if metav1.IsControlledBy(now, c) != (owned && claim != orphan) {
+				t.Errorf("%s: %s has the owners %v", when, now.Name, now.OwnerReferences)
+			}
+		}
+		if live.asked > 1 {
+			t.Errorf("%s: it was asked %d times", when, live.asked)
+		}
+	}
+}
+
+// A claim that cannot be freed is told of, and is tried again.
+func TestAClaimThatCannotBeFreedIsTold(t *testing.T) {
+	c := aCluster()
+	c.Finalizers = []string{"example.com/wait"}
+	its, _ := ownedClaims(c)
+	server := newAPI(t, objectsOf(c, its...)...)
+	must(t, server.Delete(t.Context(), c.DeepCopy()))
+	server.refusePatch = errors.New("a webhook")
+	r, told := newTestReconciler(t, server, server), events.NewFakeRecorder(9)
+	r.Recorder, r.Metrics = told, NewMetrics(prometheus.NewRegistry())
+	for range 2 {
+		_, err := r.Reconcile(quietly(t), ctrl.Request{NamespacedName: clusterKey})
+		if err == nil || !strings.Contains(err.Error(), "PersistentVolumeClaim c-1 follow spec.storage.whenDeleted") {
+			t.Errorf("it is not tried again: %v", err)
+		}
+	}
+	if n := len(told.Events); n != 1 {
+		t.Errorf("it is told %d times", n)
 	}
 }
 

@@ -3,9 +3,11 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,6 +90,9 @@ func (p *caller) forgetArchive(ctx context.Context, name string) error {
 		return fmt.Errorf("the Cluster %s is not being deleted: nothing was done. "+
 			"To have its archive stay when it is: set spec.backup.reclaimPolicy to Retain", c.Name)
 	}
+	if err := p.refuseUnfreed(ctx, c); err != nil {
+		return err
+	}
 	if err := p.letGo(ctx, c, "Cluster", v1alpha1.FinalizerStoredArchive); err != nil {
 		return err
 	}
@@ -100,6 +105,27 @@ func (p *caller) forgetArchive(ctx context.Context, name string) error {
 			resources.StorePath(c.Spec.Backup.ObjectStore, c.Name))
 	}
 	return nil
+}
+
+// refuseUnfreed refuses to let a Cluster go with whose end claims would be deleted that stay by its spec.
+func (p *caller) refuseUnfreed(ctx context.Context, c *v1alpha1.Cluster) error {
+	if resources.VolumesGo(c) {
+		return nil
+	}
+	var all corev1.PersistentVolumeClaimList
+	if err := p.client.List(ctx, &all, client.InNamespace(c.Namespace)); err != nil {
+		return fmt.Errorf("nothing was done: see which PersistentVolumeClaims go with the Cluster %s: %w", c.Name,
+			explain(err))
+	}
+	unfreed := resources.Unfreed(c, all.Items)
+	if len(unfreed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("nothing was done: these PersistentVolumeClaims would be deleted with the Cluster %s, although "+
+		"spec.storage.whenDeleted says that they stay: %s. The operator takes the Cluster off them within seconds: "+
+		"try again. If it does not run, do so by hand for each: kubectl patch pvc %s -n %s --type json "+
+		`-p '[{"op":"remove","path":"/metadata/ownerReferences"}]'`, c.Name, strings.Join(unfreed, ", "), unfreed[0],
+		c.Namespace)
 }
 
 // endRemoval deletes the Job of a removal, which does not belong to what was let go, and would remove the

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -105,6 +106,18 @@ func TestAClusterIsLetGoAndItsArchiveStays(t *testing.T) {
 		if !apierrors.IsNotFound(err) {
 			t.Errorf("%s is still there: %v", name[is], err)
 		}
+	}
+}
+
+func TestNoClusterIsLetGoWithAClaimThatIsToStay(t *testing.T) {
+	c := leavingCluster()
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "demo-1", Namespace: "shop",
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c,
+			v1alpha1.GroupVersion.WithKind("Cluster"))}}}
+	s := newBackupScene(t, []client.Object{c, claim})
+	mustFail(t, s.forgetArchive(context.Background(), "demo"), "kubectl patch pvc demo-1 -n shop --type json")
+	if err := s.client.Get(context.Background(), client.ObjectKeyFromObject(c), c); err != nil {
+		t.Errorf("it is gone: %v", err)
 	}
 }
 

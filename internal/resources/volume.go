@@ -35,7 +35,7 @@ func VolumeClaim(c *v1alpha1.Cluster, instance string, serverID uint32) (*corev1
 	m := instanceMeta(c, instance, instance)
 	annotate(&m, v1alpha1.AnnotationServerID, strconv.FormatUint(uint64(serverID), 10))
 	annotate(&m, v1alpha1.AnnotationClusterUID, string(c.UID))
-	if !goesWithCluster(c) {
+	if !VolumesGo(c) {
 		m.OwnerReferences = nil
 	}
 	return &corev1.PersistentVolumeClaim{
@@ -66,8 +66,18 @@ func ServerIDOf(claim *corev1.PersistentVolumeClaim) (uint32, bool) {
 	return uint32(id), err == nil && id != 0
 }
 
-func goesWithCluster(c *v1alpha1.Cluster) bool {
-	return c.Spec.Storage.WhenDeleted == v1alpha1.DeleteVolume
+// VolumesGo reports whether the claims of a Cluster are to be deleted with it.
+func VolumesGo(c *v1alpha1.Cluster) bool { return c.Spec.Storage.WhenDeleted == v1alpha1.DeleteVolume }
+
+// Unfreed are the names of the claims that would be deleted with the Cluster although its spec says by now
+// that they stay. Whoever lets a deleted Cluster go waits until there are none: the operator frees them.
+func Unfreed(c *v1alpha1.Cluster, claims []corev1.PersistentVolumeClaim) (names []string) {
+	for i := range claims {
+		if claim := &claims[i]; !VolumesGo(c) && claim.DeletionTimestamp == nil && metav1.IsControlledBy(claim, c) {
+			names = append(names, claim.Name)
+		}
+	}
+	return names
 }
 
 // Belongs reports whether an object is this very Cluster's: the Cluster controls it, or,
@@ -102,7 +112,7 @@ func IsKept(obj metav1.Object) bool {
 // whether the claim is deleted with it, and reports whether that was a change. Claims of
 // an operator that let none outlive its Cluster are given the UID.
 func Owned(c *v1alpha1.Cluster, claim *corev1.PersistentVolumeClaim) bool {
-	goes, owned := goesWithCluster(c), metav1.IsControlledBy(claim, c)
+	goes, owned := VolumesGo(c), metav1.IsControlledBy(claim, c)
 	if goes == owned && claim.Annotations[v1alpha1.AnnotationClusterUID] == string(c.UID) {
 		return false
 	}
