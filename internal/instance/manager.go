@@ -211,6 +211,7 @@ func (m *manager) process() agent.Mysqld {
 		AnsweredAt: s.status.answered, DiskStalled: stalls, DownSince: s.mysqld.downSince, Ended: s.mysqld.ended,
 		MayWrite: s.mysqld.mayWrite,
 		Failures: s.mysqld.failures, DataRemoved: s.mysqld.dataRemoved, LoginRefused: s.access.refused,
+		ToEnd:  s.mysqld.proc != nil && s.mysqld.stopRequested == s.mysqld.proc,
 		Ending: s.status.ending, LacksSpace: s.status.commits.LackSpace,
 	}
 	if s.mysqld.proc != nil {

@@ -79,7 +79,11 @@ func membershipOf(c *v1alpha1.Cluster, me string) (*agent.Membership, error) {
 	out.GoneOn = g.HasQuorum && slices.ContainsFunc(g.Members, func(m v1alpha1.GroupMember) bool {
 		return m.Instance == me && m.State == string(core.MemberUnknown)
 	})
+	out.HasQuorum = g.HasQuorum
 	for _, m := range g.Members {
+		if m.State == string(core.MemberOnline) {
+			out.Online = append(out.Online, m.Instance)
+		}
 		if _, is := excluded[m.Instance]; m.Address != "" && !is {
 			out.Addresses = append(out.Addresses, m.Address)
 		}
@@ -116,7 +120,7 @@ type memberState struct {
 }
 
 func (s *memberState) serverEnded(again bool) {
-	s.Settled, s.ProtocolOf, s.Admitted = "", "", ""
+	s.Settled, s.ProtocolOf, s.Admitted, s.Last = "", "", "", nil
 	s.RejoinHeld, s.ExpelHeld, s.Bootstraps = false, false, false
 	s.joinedWith, s.certificates = pki.Bundle{}, core.CertificatesInTime
 	if !again {

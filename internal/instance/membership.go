@@ -80,6 +80,7 @@ func (g *membership) of(group string) agent.MemberFacts {
 func (g *membership) noteSeen(server *core.Server) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.st.Last = server.Group
 	g.st.noteClosed(agent.IsClosed(server))
 	g.st.noteQuorum(server.HasView() && server.Group.IsQuorate())
 	g.st.noteError(server.HasView() && server.Group.State == core.MemberError)

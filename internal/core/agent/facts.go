@@ -205,6 +205,8 @@ type Mysqld struct {
 	MayWrite bool
 	// LoginRefused tells whether it answers, and refuses the manager's account.
 	LoginRefused bool
+	// ToEnd tells whether this manager has told it to end.
+	ToEnd bool
 	// Ending tells whether it shuts down, for it answers that or has taken its socket away.
 	Ending bool
 	// Failures in a row: ends within ten seconds of the start.

@@ -19,6 +19,10 @@ type Membership struct {
 	// GoneOn tells whether the group has its quorum, and this instance, of which nobody knows
 	// anything, is not in it.
 	GoneOn bool
+	// HasQuorum tells whether a majority was seen to agree on the group, and Online are the members that it
+	// saw online.
+	HasQuorum bool
+	Online    []string
 	// Addresses of the members: nobody else may speak with one. Whoever is excluded is not
 	// among them.
 	Addresses []string
@@ -76,6 +80,8 @@ type MemberFacts struct {
 	Forgot string
 	// Settled is the role for which the sessions of another role were closed.
 	Settled core.MemberRole
+	// Last is the group as mysqld told it last, since it was started; nil before it has.
+	Last *core.GroupView
 }
 
 // Timings of members.
@@ -109,6 +115,7 @@ func memberRules() []rule {
 		makeMemberData,
 		startServer,
 		endHung,
+		endHungPrimary,
 		restoreLogin,
 		awaitServer,
 		clone,
@@ -196,17 +203,6 @@ func originOfMemberData(f *Facts) (from core.DataOrigin, reason core.Reason, why
 		return f.Cluster.FirstData, "", ""
 	}
 	return core.OriginCloned, "", ""
-}
-
-// endHung kills mysqld when it answers nobody, and the group has expelled it and goes on. mysqld
-// holds nothing that the group needs, and would never come back by itself.
-func endHung(f *Facts) (Decision, bool) {
-	if !f.hangs() || !f.Cluster.Group.GoneOn {
-		return pass()
-	}
-	return tell(core.Hung, core.InstanceNoAnswer, "mysqld runs and does not answer, and the group has gone on without "+
-		"it: it is killed, and started again",
-		StopServer{Kill: true, Why: "it does not answer, and the group has gone on without it"})
 }
 
 // admitMembers has mysqld admit the addresses of the members and no others, for only members may

@@ -86,6 +86,24 @@ func (s *story) group(key, value string) bool {
 	case "protocol":
 		m.ProtocolOf = value
 	default:
+		return s.majority(key, value)
+	}
+	return true
+}
+
+// majority is what tells whether the others are one.
+func (s *story) majority(key, value string) bool {
+	g, m := s.f.Cluster.Group, &s.f.Member
+	switch key {
+	case "quorum":
+		g.HasQuorum = value != "no"
+	case "online":
+		g.Online = strings.Split(value, ",")
+	case "last": // what mysqld told last, as primary or secondary
+		last := *s.f.Server.Group
+		last.Role = core.MemberRole(value)
+		m.Last = &last
+	default:
 		return false
 	}
 	return true

@@ -22,7 +22,7 @@ import (
 //	replica                populated, running, following the primary db-2 of epoch 3
 //	newmember              an empty volume, a group g-1 that db-1 is to make
 //	member                 an online secondary of the group g-1 in epoch 3, db-2 is its primary
-//	group k=v …            name made by of reboot bootstraps tried failed settled admitted ordered addresses protocol excluded held held-rejoin held-expel quorate forgot gone-on
+//	group k=v …            name made by of reboot bootstraps tried failed settled admitted ordered addresses protocol excluded held held-rejoin held-expel quorate forgot gone-on quorum online last
 //	view k=v …             of mysqld: state role others=db-2:ONLINE:PRIMARY,… ; none
 //	primary                populated, writable in epoch 3, the lease held
 //	cluster k=v …          epoch promotion=who@epoch proof pod node required acks current
@@ -306,6 +306,8 @@ func (s *story) mysqld(key, value string) bool {
 		}
 	case "stalled":
 		m.DiskStalled = yes
+	case "to-end":
+		m.ToEnd = yes
 	case "lacks-space":
 		m.LacksSpace = yes
 	case "ending":

@@ -84,7 +84,9 @@ func (w *world) facts(in *instance) *agent.Facts {
 	f.Member.Of = in.of
 	if in.answers() {
 		f.Server = w.server(in)
+		m.member.Last = f.Server.Group
 	}
+	f.Member.Last, f.Mysqld.ToEnd = m.member.Last, in.killed
 	if w.mut.facts != nil {
 		w.mut.facts(f)
 	}
@@ -124,8 +126,11 @@ func membership(s *core.Status, me string) *agent.Membership {
 		return out
 	}
 	out.Name, out.Bootstrapped, out.Recoveries = g.Name, g.Bootstrapped, g.Recoveries
-	out.Undecided, out.Rejoins = g.IsUndecided(), true
+	out.Undecided, out.Rejoins, out.HasQuorum = g.IsUndecided(), true, g.HasQuorum
 	for _, m := range g.Members {
+		if m.State == core.MemberOnline {
+			out.Online = append(out.Online, m.Instance)
+		}
 		out.GoneOn = out.GoneOn || g.HasQuorum && m.Instance == me && m.State == core.MemberUnknown
 		if m.Address != "" && !g.Excludes(m.Instance) {
 			out.Addresses = append(out.Addresses, m.Address)
@@ -156,6 +161,10 @@ func (w *world) act(in *instance, a agent.Action) bool {
 		in.up = !in.held
 		return in.up
 	case agent.StopServer:
+		if in.stalled { // its threads of the group are gone, and the process is not
+			in.joined, in.stale, in.killed = false, nil, true
+			return false
+		}
 		w.endMysqld(in)
 	case agent.Exit:
 		w.endPod(in)
@@ -206,8 +215,9 @@ func (m *manager) note(a agent.Action) bool {
 // endMysqld ends it, and what its manager knew of it.
 func (w *world) endMysqld(in *instance) {
 	in.up, in.starting, in.joined, in.stale, in.state = false, false, false, nil, ""
-	in.m.downSince, in.silentSince = w.now, time.Time{}
+	in.m.downSince, in.silentSince, in.killed = w.now, time.Time{}, false
 	f := &in.m.member
+	f.Last = nil
 	f.Settled, f.ProtocolOf, f.Admitted, f.RejoinHeld, f.ExpelHeld, f.RebootEpoch = "", "", "", false, false, 0
 }
 

@@ -54,9 +54,10 @@ type instance struct {
 	hangs bool // its commits wait for space
 	taken bool // its port for the group: it cannot make one
 	// silentSince is since when its mysqld answers nobody, and stalled, that its volume completes no write;
-	// the threads of the group live on.
+	// the threads of the group live on. killed: its process waits for the volume, and ends then.
 	silentSince time.Time
 	stalled     bool
+	killed      bool
 	doomed      doom
 	m           manager
 	// stale is the view of a member that was expelled without knowing it; lie is what

@@ -217,10 +217,8 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 	case "room":
 		in.room = &core.Room{Size: 1 << 30, Low: last.Key != "ample", Full: last.Key == "full" || last.Key == "hangs"}
 		in.hangs = last.Key == "hangs"
-	case "silent":
-		in.silentSince = w.now
-	case "stalls", "writes":
-		in.stalled = td.Cmd == "stalls"
+	case "silent", "stalls", "writes":
+		w.hang(in, td.Cmd)
 	case "port":
 		in.taken = last.Key == "taken"
 	case "deaf":
@@ -252,6 +250,17 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 		w.podIs(t, in, last.Key)
 	default:
 		t.Fatalf("nobody knows the verb %s", td.Cmd)
+	}
+}
+
+// hang has mysqld answer nobody, or its volume complete no write, or writes again.
+func (w *world) hang(in *instance, how string) {
+	if how == "silent" {
+		in.silentSince = w.now
+		return
+	}
+	if in.stalled = how == "stalls"; in.killed {
+		w.endMysqld(in)
 	}
 }
 
