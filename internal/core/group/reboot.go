@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/draft"
@@ -20,6 +21,45 @@ func (d *decision) rebootFrom(lead *core.Instance, reason core.Reason, onWord st
 	d.beginRecovery(core.StepReboot, reason, lead.Name, core.RebootGroup{Instance: lead.Name, Epoch: d.Status.Epoch})
 	d.Announce(true, reason, lead.Name, onWord+", "+lead.Name+
 		", which holds all that any instance holds, reboots the group")
+}
+
+// orderHeard is how long an order to reboot the group has until its effect is heard of.
+const orderHeard = 3 * time.Second
+
+// orderAgain gives the order to reboot the group once more, in the epoch that it was given in, where it was
+// lost: the operator ended before it gave it, or the manager or mysqld after that. What it rested on is so
+// still: nobody is admitted, or counts, before the group is seen, and nobody was heard in one.
+func (d *decision) orderAgain(op *core.Operation) {
+	if op.Step != core.StepReboot {
+		return
+	}
+	d.lookAgain(nil)
+	if heard := op.StartedAt.Add(orderHeard); d.Now.Before(heard) {
+		d.RecheckAt(heard)
+		return
+	}
+	if d.lacksOrder(d.Instance(op.To)) && d.othersAreOut(op.To) {
+		d.Do(core.RebootGroup{Instance: op.To, Epoch: d.Status.Epoch})
+	}
+}
+
+// lacksOrder reports whether an instance that was to reboot the group could, and says nothing of that.
+func (d *decision) lacksOrder(lead *core.Instance) bool {
+	return d.isOut(lead) && d.awaits(lead) == "" && !d.IsFenced(lead.Name) && !wasToldToReboot(lead) &&
+		lead.Report.Is(func(r core.Report) bool { return r.Data == core.DataPopulated })
+}
+
+// othersAreOut reports whether all others are known to be in no group, and excluded from that which is to be.
+func (d *decision) othersAreOut(lead string) bool {
+	return !slices.ContainsFunc(d.Instances, func(in core.Instance) bool {
+		return in.Name != lead && (!d.isOut(&in) || !d.g.Excludes(in.Name))
+	})
+}
+
+// isOut reports whether the instance is in no group now.
+func (d *decision) isOut(in *core.Instance) bool {
+	v, heard := viewOf(in)
+	return heard && d.isFresh(in) && v.State == core.MemberOffline
 }
 
 // wasToldToReboot reports whether the instance says that it is about to make the group, or tries to.

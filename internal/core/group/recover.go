@@ -318,7 +318,7 @@ const recoveryLimit = 3 * time.Minute
 
 // beginRecovery gives the order to go on. It takes back the human's word, if there was one,
 // and writes its execution into the status. The word is given once: what it rested on may not
-// be so a moment later.
+// be so a moment later, but for a reboot; see orderAgain.
 func (d *decision) beginRecovery(step core.Step, reason core.Reason, lead string, order core.Effect) {
 	d.Status.Operation = &core.Operation{Kind: core.OperationQuorumRecovery, Step: step,
 		From: d.Status.CurrentPrimary, To: lead,
@@ -345,6 +345,7 @@ func (d *decision) giveRecoveryUp(r *recovery) {
 func (d *decision) awaitRecovery(r *recovery) {
 	op := d.Status.Operation
 	d.takeBackWord(r)
+	d.orderAgain(op)
 	d.Doing(d.rebootFails())
 	d.Doing(fmt.Sprintf("%s, %s goes on (%s); it may take a minute or two, and mysqld answers no question about its "+
 		"group meanwhile", onWord(op), op.To, d.without()))

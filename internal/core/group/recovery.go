@@ -56,8 +56,9 @@ var recoveryTable = []transition{
 		where: "three minutes are over, or the survivor that was to go on is in no group any more",
 		does:  "`DeadlineExceeded`; the operation ends",
 		do:    (*decision).giveRecoveryUp, then: []recoveryState{groupWithoutQuorum, groupOutage}},
-	{from: []recoveryState{groupUnderWay}, where: "otherwise", does: "it is waited for; a request is taken back",
-		do: (*decision).awaitRecovery},
+	{from: []recoveryState{groupUnderWay}, where: "otherwise",
+		does: "it is waited for; a request is taken back; an order to reboot the group that was lost is given again",
+		do:   (*decision).awaitRecovery},
 
 	{from: []recoveryState{groupNotMade, groupQuorate}, when: func(r *recovery) bool { return r.asked },
 		where: "a human asks", does: "refused: `QuorumPresent`", do: (*decision).refuseNeedless},
