@@ -95,6 +95,7 @@ func TestWhatSomebodySetByHandInAGroupIsSetBack(t *testing.T) {
 		rows++
 	}
 	w.awaitRows(w.app(n[1]), rows)
+	w.isNotOpened(n[1])
 	secondary := w.rootOf(n[1])
 	c, err := w.app(n[1]).Conn(t.Context())
 	must(t, err)
@@ -108,4 +109,17 @@ func TestWhatSomebodySetByHandInAGroupIsSetBack(t *testing.T) {
 		return err != nil
 	})
 	w.awaitRole(n[1], core.MemberSecondary)
+}
+
+// isNotOpened checks that a member of which what is known is old, and which is no primary, stays closed.
+func (w *world) isNotOpened(n *node) {
+	w.t.Helper()
+	n.m.polling.Lock()
+	defer n.m.polling.Unlock()
+	must(w.t, n.m.membership.openForWrites(w.t.Context()))
+	var closed bool
+	must(w.t, w.rootOf(n).QueryRow("SELECT @@global.super_read_only").Scan(&closed))
+	if !closed {
+		w.t.Error("a secondary was made writable")
+	}
 }

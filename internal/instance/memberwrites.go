@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -23,7 +24,19 @@ func (g *membership) closeForWrites(ctx context.Context) error {
 	return g.sessions.refuseWrites(ctx)
 }
 
+// openForWrites has the primary take writes again, if it still is that. What the decision rests on may be old:
+// mysqld answers, and its status is not known anew while the question for it gets no answer.
 func (g *membership) openForWrites(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	server, err := g.roles().MemberStatus(limited)
+	if err != nil {
+		return fmt.Errorf("looking whether this member still is the primary that somebody made read-only: %w", err)
+	}
+	if now := g.of(""); !now.MayOpen(server) {
+		g.log.Info("this member takes writes, or is not to any more: it is left as it is")
+		return nil
+	}
 	g.log.Warn("somebody made the primary of the group read-only; it takes writes again")
 	return g.roles().AcceptWrites(ctx)
 }

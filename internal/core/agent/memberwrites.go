@@ -21,6 +21,13 @@ func IsClosed(s *core.Server) bool {
 		s.Executed.Contains(g.Received)
 }
 
+// MayOpen reports whether the member may be made writable, by what its server says in this very moment: it
+// may have answered no question about its group for as long as it IsClosed, and another be primary by now.
+// While this one hands over, the group has closed it.
+func (m *MemberFacts) MayOpen(s *core.Server) bool {
+	return s != nil && IsClosed(s) && m.HandingTo == ""
+}
+
 // closeSecondary makes a secondary read-only that somebody made writable. What a client writes to a
 // secondary is acknowledged, and a group with one primary does not look for conflicts: the data
 // diverge in silence. Without a majority nothing is committed, and mysqld could not be closed.
@@ -37,7 +44,7 @@ func closeSecondary(f *Facts) (Decision, bool) {
 // else may take writes.
 func openPrimary(f *Facts) (Decision, bool) {
 	since := f.Member.ClosedSince
-	if f.Server == nil || !IsClosed(f.Server) || f.Member.Settled != core.MemberPrimary || f.Member.HandingTo != "" ||
+	if !f.Member.MayOpen(f.Server) || f.Member.Settled != core.MemberPrimary ||
 		since.IsZero() || f.Now.Sub(since) < openAfter {
 		return pass()
 	}
