@@ -43,7 +43,7 @@ func backupListCommand(k *kube) *cobra.Command {
 			if output != "" {
 				return encode(cmd.OutOrStdout(), output, BuildBackups(f))
 			}
-			return WriteBackups(cmd.OutOrStdout(), BuildBackups(f))
+			return WriteBackups(s.aim.printer(cmd.OutOrStdout()), BuildBackups(f))
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")

@@ -28,22 +28,29 @@ type caller struct {
 	// yes: nothing is asked back.
 	yes bool
 	ask asking
+	// aim of the commands that are printed.
+	aim aim
 	// silent tells of the last observation why who did not answer.
 	silent map[string]string
 }
 
 func newCaller(cmd *cobra.Command, s *session, cluster string, yes bool) caller {
 	return caller{client: s.client, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), now: time.Now, yes: yes,
-		key: types.NamespacedName{Namespace: s.namespace, Name: cluster}, ask: s.askManager}
+		key: types.NamespacedName{Namespace: s.namespace, Name: cluster}, ask: s.askManager, aim: s.aim}
 }
 
-func (p *caller) say(format string, args ...any) { _, _ = fmt.Fprintf(p.out, format+"\n", args...) }
+func (p *caller) say(format string, args ...any) {
+	_, _ = fmt.Fprintln(p.out, p.aim.in(fmt.Sprintf(format, args...)))
+}
 
-// confirm goes on only if the answer is what is wanted; nothing is done otherwise, nor when ctx ends
-// before there is one.
+// confirm says of which Kubernetes it is, and goes on only if the answer is what is wanted; nothing is done
+// otherwise, nor when ctx ends before there is one.
 func (p *caller) confirm(ctx context.Context, wanted, question string) error {
 	if p.yes {
 		return nil
+	}
+	if p.aim.where != "" {
+		p.say("This is %s.", p.aim.where)
 	}
 	_, _ = fmt.Fprint(p.out, question+" ")
 	answer, err := p.answer(ctx)

@@ -32,6 +32,7 @@ func Command() *cobra.Command {
 		failoverCommand(k), groupCommand(k),
 		whatifCommand(k), backupCommand(k), restoreCommand(k), mysqlCommand(k), dumpCommand(k),
 		statementsCommand(k), versionCommand())
+	aimErrors(cmd, k)
 	return cmd
 }
 

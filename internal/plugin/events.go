@@ -62,7 +62,7 @@ func eventsCommand(k *kube) *cobra.Command {
 			told, note := allEvents(ctx, s.client, f.Cluster)
 			moments := within(Timeline(f, told), f.Now, since)
 			if output == "" {
-				return writeTimeline(cmd.OutOrStdout(), moments, note)
+				return writeTimeline(s.aim.printer(cmd.OutOrStdout()), moments, note)
 			}
 			return encodeTimeline(cmd.OutOrStdout(), cmd.ErrOrStderr(), output, moments, note)
 		},

@@ -72,7 +72,7 @@ func (g *groupViewer) show(ctx context.Context, output string) error {
 	if output != "" {
 		return encode(g.out, output, groupOf(c))
 	}
-	return WriteGroup(g.out, c, g.now())
+	return WriteGroup(g.aim.printer(g.out), c, g.now())
 }
 
 // cluster is one whose instances are members of a group.
@@ -132,7 +132,7 @@ func (g *groupViewer) watch(ctx context.Context) error {
 // printNew prints what differs from what was printed last.
 func (g *groupViewer) printNew(c *v1alpha1.Cluster, last *string) error {
 	var text strings.Builder
-	if err := WriteGroup(&text, c, g.now()); err != nil || text.String() == *last {
+	if err := WriteGroup(g.aim.printer(&text), c, g.now()); err != nil || text.String() == *last {
 		return err
 	}
 	*last = text.String()

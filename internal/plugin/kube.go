@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -26,12 +27,14 @@ import (
 type kube struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
+	// flags of the command line; nil in tests.
+	flags *pflag.FlagSet
 	// executor is a test's; nil for Pods of the API server.
 	executor executors
 }
 
 func newKube(flags *pflag.FlagSet) *kube {
-	k := &kube{rules: clientcmd.NewDefaultClientConfigLoadingRules()}
+	k := &kube{rules: clientcmd.NewDefaultClientConfigLoadingRules(), flags: flags}
 	flags.StringVar(&k.rules.ExplicitPath, "kubeconfig", "", "path of the kubeconfig file")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ContextOverrideFlags.AuthInfoName.LongName = "" // what has no name is no flag
@@ -46,6 +49,7 @@ type session struct {
 	client    client.WithWatch
 	namespace string
 	executor  executors
+	aim       aim
 }
 
 func (k *kube) open() (*session, error) {
@@ -73,7 +77,14 @@ func (k *kube) open() (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reaching the API server %s: %w", conf.Host, err)
 	}
-	out := &session{conf: conf, client: apiconn.WholeGets(c), namespace: namespace, executor: k.executor}
+	out := &session{conf: conf, client: apiconn.WholeGets(c), namespace: namespace, executor: k.executor,
+		aim: aimOf(k.flags)}
+	out.aim.where = "at " + conf.Host
+	if raw, err := loader.RawConfig(); err == nil {
+		if name := cmp.Or(k.overrides.CurrentContext, raw.CurrentContext); name != "" {
+			out.aim.where = fmt.Sprintf("in context %s (%s)", name, conf.Host)
+		}
+	}
 	if out.executor == nil {
 		out.executor = out.overNetwork
 	}

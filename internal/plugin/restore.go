@@ -279,7 +279,7 @@ func (r *restorer) print(notes []string, manifest yamlObject) error {
 		return err
 	}
 	var all strings.Builder
-	for _, note := range notes {
+	for _, note := range r.aim.inAll(notes) {
 		all.WriteString("# " + strings.ReplaceAll(note, "\n", " ") + "\n")
 	}
 	_, err = fmt.Fprint(r.out, all.String()+text)

@@ -52,10 +52,11 @@ func showOne(ctx context.Context, out io.Writer, s *session, name, output string
 		return err
 	}
 	report := Build(f)
+	s.aim.report(&report)
 	if output != "" {
 		return encode(out, output, report)
 	}
-	return WriteTable(out, report)
+	return WriteTable(s.aim.printer(out), report)
 }
 
 // unreadReport is what is known of a Cluster that cannot be read.
@@ -85,6 +86,9 @@ func showAll(ctx context.Context, out io.Writer, s *session, everywhere bool, ou
 			LiveProblem: "instances are asked only when one cluster is named", BackupsProblem: "they are listed only " +
 				"when one cluster is named"}))
 	}
+	for i := range reports {
+		s.aim.report(&reports[i])
+	}
 	if output != "" {
 		return encode(out, output, reports)
 	}
@@ -92,5 +96,5 @@ func showAll(ctx context.Context, out io.Writer, s *session, everywhere bool, ou
 		_, err := fmt.Fprintf(out, "There are no Clusters in %s.\n", cmp.Or(namespace, "any namespace"))
 		return err
 	}
-	return WriteList(out, reports)
+	return WriteList(s.aim.printer(out), reports)
 }

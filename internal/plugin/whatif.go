@@ -89,7 +89,7 @@ func (g *guesser) guess(ctx context.Context, lose []string, how whatif.How, outp
 	if output != "" {
 		return encode(g.out, output, a)
 	}
-	return WriteAnswer(g.out, c.Namespace+"/"+c.Name, &o, a)
+	return WriteAnswer(g.aim.printer(g.out), c.Namespace+"/"+c.Name, &o, a)
 }
 
 // operatorToo returns what the loss of nodes means for the operator, which may run on one of them:
