@@ -13,6 +13,8 @@ import (
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/store"
+	"cnmsql.co/internal/store/storetest"
 )
 
 // prepareXA leaves transactions prepared, each of which inserts its number.
@@ -157,5 +159,48 @@ func TestWhatWasPersistedDoesNotOutrankTheOperator(t *testing.T) {
 	if persisted != 0 || readOnly != "1" || offline != "1" || recovery != "1" || sync != "1" {
 		t.Errorf("%d are persisted; super_read_only %s, offline_mode %s, relay_log_recovery %s, sync_binlog %s",
 			persisted, readOnly, offline, recovery, sync)
+	}
+}
+
+// A backup has what was prepared when it was taken, and the archive what became of that: while the data
+// were copied, and later.
+func TestWhatIsPreparedInABackupIsEndedByTheReplay(t *testing.T) {
+	inAll(t)
+	from, dir := newWorld(t, archives), storetest.Dir(t)
+	from.files(dir, "archive")
+	source := from.start(1)
+	from.bootstrap(source)
+	from.exec(from.app(source), "CREATE TABLE t (id INT PRIMARY KEY)")
+	from.prepareXA(source, 5)
+	s, err := store.Open(dir)
+	must(t, err)
+	says := func(statements ...string) {
+		for _, statement := range statements {
+			from.exec(source.m.root.DB(), statement)
+		}
+	}
+	prepared := from.executed(source)
+	m := from.backUpWhile(source, s, func() { says("XA COMMIT 'x0'", "XA ROLLBACK 'x1'") })
+	if !m.BeginGTID.Equal(prepared) {
+		t.Fatalf("the backup begins with %s, and not with %s", m.BeginGTID, prepared)
+	}
+	says("XA COMMIT 'x2'", "XA ROLLBACK 'x3'", "INSERT INTO app_db.t VALUES (7)")
+	from.awaitArchived(source)
+	was := from.executed(source)
+	from.crashManager(source)
+
+	w := from.restoring(dir, "")
+	one := w.start(1)
+	w.awaitPrimary(one, w.grant("db-1", core.ProofBootstrap, "", "", 0))
+	if has := w.executed(one); !has.Contains(was) {
+		t.Errorf("of %s it has executed %s", was, has)
+	}
+	w.awaitRows(w.asApp(one, "new-app-password"), 3)
+	w.exec(one.m.root.DB(), "XA COMMIT 'x4'") // nobody had ended it
+	w.awaitRows(w.asApp(one, "new-app-password"), 4)
+	for _, ended := range []string{"x0", "x1", "x2", "x3"} {
+		if _, err := one.m.root.DB().Exec("XA COMMIT '" + ended + "'"); err == nil {
+			t.Errorf("%s is still prepared", ended)
+		}
 	}
 }
