@@ -54,8 +54,13 @@ func (m *manager) startServer(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err() // an order came in between: that says nothing about mysqld
 	}
+	var f *agent.Facts
 	if err == nil {
-		err = m.launch(m.keeper.restoring(cluster)...)
+		args := m.keeper.restoring(cluster)
+		if f = m.facts(); !f.StartsStill() {
+			return nil // something else is decided next
+		}
+		err = m.launch(args...)
 	}
 	if err != nil {
 		m.log.Error("mysqld cannot be started", "error", err)
@@ -63,8 +68,8 @@ func (m *manager) startServer(ctx context.Context) error {
 		return nil
 	}
 	m.update(func(s *state) { s.mysqld.problem = nil })
-	if f := m.facts(); !f.Permitted() {
-		return m.forgetTail() // recovery commits what was left of it
+	if f.LaunchEndsTail() { // by what was known before it: who loses the permission since breaks its recovery off
+		return m.forgetTail()
 	}
 	return nil
 }

@@ -49,9 +49,10 @@ func (m *manager) startServer(done func(string)) {
 		return
 	}
 	m.noteStart(!m.view.Durability.KeepsRelayLogs())
+	f := m.facts()
 	m.launch()
 	m.problem = nil
-	if f := m.facts(); !f.Permitted() {
+	if f.LaunchEndsTail() {
 		m.forgetTail()
 	}
 	done("")

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -80,6 +81,14 @@ func (f *Facts) mayHaveTail() bool {
 	// writable in its epoch is about to be replaced.
 	return !f.GivesData()
 }
+
+// StartsStill reports whether mysqld, of which the start was decided a while ago, is still to be started. It takes
+// time to prepare that, in which another may be promoted: what nobody acknowledged is to be cut off first, then.
+func (f *Facts) StartsStill() bool { return slices.Contains(Decide(f).Actions, Action(StartServer{})) }
+
+// LaunchEndsTail reports whether a mysqld that is launched by these facts has no unacknowledged suffix any more:
+// nobody breaks the recovery of one off that has no permission to go on, and it commits what there is.
+func (f *Facts) LaunchEndsTail() bool { return !f.Permitted() }
 
 // breakOffRecovery ends a mysqld that was started to go on in its own epoch when another is
 // promoted before it has recovered. It would commit what nobody acknowledged: it is ended, for that
