@@ -153,10 +153,9 @@ func (l *lease) release(ctx context.Context, epoch int64) error {
 
 // leaseKeeper takes, renews and gives back the primary's lease, and confirms the promotion behind it.
 type leaseKeeper struct {
-	me   string
-	log  *slog.Logger
-	by   leased
-	kube func() Kubernetes
+	me  string
+	log *slog.Logger
+	by  leased
 	// record is the lease, which says whether it is held.
 	record func() *lease
 	// wake has it look now.
@@ -168,14 +167,14 @@ type leaseKeeper struct {
 // leased is what a leaseKeeper asks of its manager.
 type leased interface {
 	facts() *agent.Facts
-	// setCluster takes the Cluster as it was read.
-	setCluster(c *v1alpha1.Cluster)
+	// reread reads the Cluster from the API server, and goes by it unless a newer view came meanwhile.
+	reread(ctx context.Context) (*v1alpha1.Cluster, error)
 	// noteConfirmed: the promotion of an epoch was read from the API server.
 	noteConfirmed(epoch int64)
 }
 
 func newLeaseKeeper(m *manager) *leaseKeeper {
-	return &leaseKeeper{me: m.opt.Instance, log: m.log, by: m, kube: func() Kubernetes { return m.kube },
+	return &leaseKeeper{me: m.opt.Instance, log: m.log, by: m,
 		record: func() *lease { return m.lease }, wake: make(chan struct{}, 1),
 		gone: func() { poke(m.isolator.wake) }}
 }
@@ -202,12 +201,11 @@ var errEpochEnded = errors.New("that epoch has ended")
 // confirmPromotion reads the Cluster from the API server: a view that is behind may permit
 // what is of the past.
 func (k *leaseKeeper) confirmPromotion(ctx context.Context, epoch int64) error {
-	c, err := k.kube().Cluster(ctx)
+	c, err := k.by.reread(ctx)
 	if err != nil {
 		return fmt.Errorf("confirming the promotion of epoch %d: %w", epoch, err)
 	}
 	if v, err := viewOf(c, k.me); err != nil || !v.Promotes(k.me, epoch) {
-		k.by.setCluster(c)
 		return fmt.Errorf("confirming the promotion of epoch %d: %w", epoch, errEpochEnded)
 	}
 	k.by.noteConfirmed(epoch)

@@ -180,7 +180,7 @@ func TestAKeeperWhoseLeaseIsAnothersSaysSo(t *testing.T) {
 		record := leaseOf(k, "db-1")
 		must(t, record.acquire(t.Context(), 7))
 		keeper := &leaseKeeper{me: "db-1", log: slog.New(slog.DiscardHandler), by: primaryOf7{record: record},
-			kube: func() Kubernetes { return k }, record: func() *lease { return record }, gone: func() { told++ }}
+			record: func() *lease { return record }, gone: func() { told++ }}
 		happens(k)
 		err := keeper.tendLease(t.Context())
 		if isLost := what == "another's"; (err == nil) != (what == "renewed") || told > 0 != isLost {

@@ -28,7 +28,6 @@ type membership struct {
 	sessions   *sessions
 	provenance *provenance
 	by         grouped
-	kube       func() Kubernetes
 	// record is what stands on the volume; roles is mysqld, and metrics too, for what takes long.
 	record         func() *recordFile
 	roles, metrics func() *mysql.Server
@@ -40,10 +39,10 @@ type membership struct {
 // grouped is what a membership asks of its manager.
 type grouped interface {
 	facts() *agent.Facts
-	// object is the Cluster; nil before it is known. setCluster takes it as it was read, and noteEpoch
-	// takes note of an epoch.
+	// object is the Cluster; nil before it is known. reread reads it from the API server, and goes by it unless a
+	// newer view came meanwhile, and noteEpoch takes note of an epoch.
 	object() *v1alpha1.Cluster
-	setCluster(c *v1alpha1.Cluster)
+	reread(ctx context.Context) (*v1alpha1.Cluster, error)
 	noteEpoch(epoch int64)
 	// poll asks mysqld how it is, and killMysqld ends it; that is no crash.
 	poll(ctx context.Context)
@@ -54,7 +53,7 @@ type grouped interface {
 
 func newMembership(m *manager, c concerns) *membership {
 	return &membership{opt: m.opt, log: m.log, activities: c.activities, sessions: c.sessions,
-		provenance: c.provenance, by: m, kube: func() Kubernetes { return m.kube },
+		provenance: c.provenance, by: m,
 		record: func() *recordFile { return m.record },
 		roles:  func() *mysql.Server { return m.roles }, metrics: func() *mysql.Server { return m.metrics }}
 }
@@ -153,11 +152,9 @@ const groupLimit = 2 * time.Minute
 // bootstrapGroup makes the group. What the Cluster says is read again: what was
 // heard of it may be of before the group was made.
 func (g *membership) bootstrapGroup(ctx context.Context, a agent.BootstrapGroup) error {
-	c, err := g.kube().Cluster(ctx)
-	if err != nil {
+	if _, err := g.by.reread(ctx); err != nil {
 		return fmt.Errorf("making the group: %w", err)
 	}
-	g.by.setCluster(c)
 	d := agent.Decide(g.by.facts())
 	if len(d.Actions) != 1 || d.Actions[0] != agent.Action(a) {
 		return errors.New("making the group: the Cluster says something else by now")

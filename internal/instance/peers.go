@@ -33,10 +33,9 @@ type peersState struct {
 
 // inquirer asks other instances and the API server, one question at a time, and keeps what they have said.
 type inquirer struct {
-	opt  Options
-	tls  *tlsFiles
-	by   inquired
-	kube func() Kubernetes
+	opt Options
+	tls *tlsFiles
+	by  inquired
 	// roles is the own mysqld.
 	roles func() *mysql.Server
 
@@ -46,16 +45,14 @@ type inquirer struct {
 
 // inquired is what an inquirer asks of its manager.
 type inquired interface {
-	// views counts the views of the Cluster that were taken; takeIfNoneCame takes one unless another
-	// was taken since there were so many.
-	views() int
-	takeIfNoneCame(c *v1alpha1.Cluster, views int)
+	// reread reads the Cluster from the API server, and goes by it unless a newer view came meanwhile.
+	reread(ctx context.Context) (*v1alpha1.Cluster, error)
 	// retell has the report made again, and the worker look.
 	retell()
 }
 
 func newInquirer(m *manager) *inquirer {
-	return &inquirer{opt: m.opt, tls: m.tls, by: m, kube: func() Kubernetes { return m.kube },
+	return &inquirer{opt: m.opt, tls: m.tls, by: m,
 		roles: func() *mysql.Server { return m.roles }}
 }
 
@@ -168,10 +165,9 @@ func (q *inquirer) askSuccessor(a agent.AskSuccessor) error {
 // it was asked for. It is also the newer view, if none has come meanwhile: the watch may
 // be of before the network was cut.
 func (q *inquirer) askWord() error {
-	views := q.by.views()
 	return q.ask(func(ctx context.Context) (func(*peersState), error) {
 		at := time.Now()
-		c, err := q.kube().Cluster(ctx)
+		c, err := q.by.reread(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -179,15 +175,17 @@ func (q *inquirer) askWord() error {
 		if p := c.Status.Promotion; p != nil {
 			word.Instance = p.Instance
 		}
-		q.by.takeIfNoneCame(c, views)
 		return func(s *peersState) { s.word = word }, nil
 	})
 }
 
-// What an inquirer asks of its manager, besides.
+// What an inquirer, and others, ask of their manager, besides.
 
-func (m *manager) views() int { return get(m, func(s *state) int { return s.cluster.views }) }
-
-func (m *manager) takeIfNoneCame(c *v1alpha1.Cluster, views int) {
-	m.takeView(c, func(s *state) bool { return s.cluster.views == views })
+func (m *manager) reread(ctx context.Context) (*v1alpha1.Cluster, error) {
+	views := get(m, func(s *state) int { return s.cluster.views })
+	c, err := m.kube.Cluster(ctx)
+	if err == nil {
+		m.takeView(c, func(s *state) bool { return s.cluster.views == views })
+	}
+	return c, err
 }

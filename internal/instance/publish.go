@@ -22,8 +22,8 @@ type publisher struct {
 // published is what a publisher asks of its manager.
 type published interface {
 	facts() *agent.Facts
-	// setCluster takes the Cluster as it was read.
-	setCluster(c *v1alpha1.Cluster)
+	// reread reads the Cluster from the API server, and goes by it unless a newer view came meanwhile.
+	reread(ctx context.Context) (*v1alpha1.Cluster, error)
 }
 
 func newPublisher(m *manager) *publisher {
@@ -57,11 +57,10 @@ func (p *publisher) keepPublished(ctx context.Context) {
 // publishPrimary reads the Cluster again, so that nothing is written by the hand
 // of an instance that was replaced meanwhile.
 func (p *publisher) publishPrimary(ctx context.Context) error {
-	c, err := p.kube().Cluster(ctx)
+	c, err := p.by.reread(ctx)
 	if err != nil {
 		return err
 	}
-	p.by.setCluster(c)
 	if !p.by.facts().Publishes() {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 type clusterState struct {
 	object *v1alpha1.Cluster
 	view   *agent.Cluster
-	views  int // counts the views that were taken
+	views  int // counts the views that were taken, and that it was deleted
 	// latest is how far the status of the Cluster of this UID was seen to get.
 	latest   agent.Latest
 	latestOf types.UID
@@ -55,6 +55,7 @@ func (s *clusterState) deleted() {
 		v := *s.view
 		v.Deleting = true
 		s.view = &v
+		s.views++ // what was read before is of before
 	}
 }
 
