@@ -39,7 +39,8 @@ func TestErrantTransactionsAreSearchedOnceAtATime(t *testing.T) {
 		close(goesOn)
 		synctest.Wait()
 		if last := set("1-3").String(); len(searched) != 2 || searched[1] != last || by.times.Load() != 2 {
-			t.Errorf("searched for %q and told %d times, want what was last wanted afterwards", searched, by.times.Load())
+			t.Errorf("searched for %q and told %d times, want what was last wanted afterwards", searched,
+				by.times.Load())
 		}
 		known := e.known()
 		if known.TimesOf(set("1-3")) == nil {
