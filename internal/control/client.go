@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -127,7 +128,7 @@ func (c *Client) Watch(ctx context.Context, each func(Snapshot)) error {
 func (c *Client) watch(ctx context.Context, each func(Snapshot)) error {
 	resp, err := c.do(ctx, c.http, http.MethodGet, PathStatus+"?watch=true&brief=true", nil)
 	if err != nil {
-		return err
+		return c.explained(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	said := listener{from: newMessages(resp.Body)}
@@ -138,6 +139,32 @@ func (c *Client) watch(ctx context.Context, each func(Snapshot)) error {
 		}
 		each(s)
 	}
+}
+
+// explained is the error of a request that had no answer, with the reason if it is that the peer refuses
+// this end's certificate. By TLS 1.3 a peer says so after the handshake, and HTTP/2 says no more of that
+// than that there is no connection. So that it says it again, another one is made, and nothing is asked.
+func (c *Client) explained(ctx context.Context, err error) error {
+	var noAnswer *url.Error
+	var network *net.OpError
+	if !errors.As(err, &noAnswer) || noAnswer.Timeout() || ctx.Err() != nil ||
+		errors.As(err, &network) && (network.Op == "dial" || network.Op == "remote error") {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialLimit+handshakeLimit)
+	defer cancel()
+	conn, failed := c.tr.DialTLSContext(ctx, "tcp", strings.TrimPrefix(c.base, "https://"))
+	if failed != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if failed = conn.SetReadDeadline(time.Now().Add(dialLimit)); failed == nil {
+		_, failed = conn.Read(make([]byte, 1))
+	}
+	if errors.As(failed, &network) && network.Op == "remote error" {
+		return fmt.Errorf("%w: %w", err, failed)
+	}
+	return err
 }
 
 func (c *Client) exchange(ctx context.Context, method, path string, body []byte) (Snapshot, error) {

@@ -87,6 +87,15 @@ func (in *Instance) Serving() (Report, bool) {
 	return r, known && r.State == Running && r.Data == DataPopulated && r.Server != nil
 }
 
+// WhyUnheard is Unheard as it is put behind a sentence that says that its manager cannot be reached; ""
+// when there is nothing to put.
+func (in *Instance) WhyUnheard() string {
+	if in == nil || in.Unheard == "" {
+		return ""
+	}
+	return " (" + in.Unheard + ")"
+}
+
 // CannotRun is what hinders it, by Kubernetes' word; nil when nothing is known to.
 func (in *Instance) CannotRun() *Problem {
 	if vol, known := in.Volume.Get(); known && vol.Problem != nil {

@@ -345,6 +345,9 @@ type Instance struct {
 	// Report is the manager's last word while it can be reached; unknown
 	// otherwise.
 	Report Fact[Report]
+	// Unheard is why its manager cannot be reached, in words that stay while that is why; "" while
+	// Report is known, or if nobody has tried. It is told, and nothing is decided by it.
+	Unheard string
 	// Earlier are the reports before Report, newest first, bounded.
 	Earlier []Fact[Report]
 	// Latest is the last report, however old; unknown if there was none.

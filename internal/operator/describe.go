@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"time"
@@ -85,6 +86,7 @@ func instanceStatus(in *core.Instance, of core.Topology, s core.Status) v1alpha1
 	}
 	r, known := in.Report.Get()
 	if !known {
+		out.Message = cmp.Or(out.Message, unreached(in))
 		return out
 	}
 	out.State, out.Version = string(r.State), r.Version
@@ -103,6 +105,16 @@ func instanceStatus(in *core.Instance, of core.Topology, s core.Status) v1alpha1
 		out.Role = v1alpha1.RoleReplica
 	}
 	return out
+}
+
+// unreached is said of an instance whose Pod runs, as far as is known, and whose manager cannot be
+// reached. Nobody waits for an answer of one that has not started yet.
+func unreached(in *core.Instance) string {
+	runs := in.Pod.Is(func(p core.Pod) bool { return p.Exists && !p.Terminated && !p.NeverStarted })
+	if in.Unheard == "" || !runs {
+		return ""
+	}
+	return "its manager cannot be reached" + in.WhyUnheard()
 }
 
 // memberRole is the role of an instance that is online in the group; "" where it is not, or where

@@ -187,7 +187,7 @@ func (ob *observer) instance(ctx context.Context, c *v1alpha1.Cluster, name stri
 	in.EndedPods, in.NotMade = append(in.EndedPods, ob.ended.of(c, name)...), ob.unmade.of(c, name)
 	w := ob.streams.Heard(c.Namespace, name)
 	in.Report, in.Earlier, in.Latest, in.LastExecuted = w.report, w.earlier, w.last, w.executed
-	in.Successor = w.successor
+	in.Successor, in.Unheard = w.successor, w.unheard
 	return in
 }
 

@@ -45,7 +45,8 @@ type words struct {
 	earlier  []core.Fact[core.Report]
 	last     core.Fact[core.Report]
 	executed core.Fact[gtid.Set]
-	lastFail string
+	// unheard is why the manager cannot be reached; "" while it is heard, or when nobody has tried.
+	unheard string
 	// successor is what came of sending its manager another binary.
 	successor core.Successor
 }
@@ -74,12 +75,13 @@ func NewStreams(ctx context.Context, log logr.Logger, wake func(types.Namespaced
 
 // stream is the standing connection to one instance's manager.
 type stream struct {
-	cluster types.NamespacedName
-	to      endpoint
-	client  *control.Client
-	cancel  context.CancelFunc
-	since   time.Time
-	limits  streamLimits
+	cluster  types.NamespacedName
+	instance string
+	to       endpoint
+	client   *control.Client
+	cancel   context.CancelFunc
+	since    time.Time
+	limits   streamLimits
 	// asked is when a report was asked for last, to measure; asking: one is.
 	asked  time.Time
 	asking atomic.Bool
@@ -95,6 +97,8 @@ type stream struct {
 	hearing core.Hearing
 	// streamed: what was kept last came by the stream, and was no answer.
 	streamed bool
+	// failed is why it could not be reached the last time.
+	failed string
 	// looked is when somebody asked what was heard.
 	looked time.Time
 	// over: nobody is asked or listened to any more.
@@ -112,7 +116,8 @@ func (s *Streams) Keep(cluster types.NamespacedName, instance string, to endpoin
 		return
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
-	fresh := &stream{cluster: cluster, to: to, cancel: cancel, since: time.Now(), limits: newStreamLimits(),
+	fresh := &stream{cluster: cluster, instance: instance, to: to, cancel: cancel, since: time.Now(),
+		limits: newStreamLimits(),
 		client: control.NewClient(net.JoinHostPort(to.address, strconv.Itoa(layout.ControlPort)),
 			serverName(to.tls, layout.InstanceHost(instance, cluster.Namespace)))}
 	if old != nil {
@@ -200,7 +205,7 @@ func (s *Streams) FirstContact(cluster types.NamespacedName, status *core.Status
 	for instance, st := range s.of[cluster] {
 		w := st.heard()
 		all = append(all, core.Contact{Instance: instance, Begun: st.since, Report: w.report,
-			Answered: w.last.Known() || w.lastFail != ""})
+			Answered: w.last.Known() || w.unheard != ""})
 	}
 	s.met[cluster] = !core.IsFirstContact(status, all, time.Now())
 	return !s.met[cluster]
@@ -357,11 +362,9 @@ func (st *stream) run(ctx context.Context, s *Streams) {
 		if ctx.Err() != nil {
 			return
 		}
-		was, isNews := st.lose(err)
-		if was {
-			s.log.Info("status stream ended", "instance", st.cluster.Namespace+"/"+st.to.podUID, "why", err.Error())
-		}
-		if isNews {
+		if st.lose(err) {
+			s.log.Info("the manager cannot be reached", "instance", st.cluster.Namespace+"/"+st.instance,
+				"podUID", st.to.podUID, "why", err.Error())
 			s.wake(st.cluster)
 		}
 		select {
@@ -406,23 +409,26 @@ func (st *stream) keep(snap control.Snapshot, begun time.Time, isStreamed bool) 
 		st.earlier[0] = w.report
 	}
 	w.report = core.Known(r, readAt, now)
-	w.last, w.lastFail = w.report, ""
+	w.last, w.unheard = w.report, ""
 	if r.Server != nil {
 		w.executed = core.Known(r.Server.Executed, w.report.NotBefore(), w.report.Received())
 	}
 	return !known || !repeats && (matters(before, r) || time.Since(st.looked) >= core.LookAgain && before.HasMoved(r))
 }
 
-// lose records that the manager cannot be heard any more. It tells whether it could until now, and
-// whether that is news: so it is where nothing was known before.
-func (st *stream) lose(err error) (was, isNews bool) {
+// lose records that the manager cannot be heard any more, and why. It tells whether that is news: it
+// could until now, or nothing was known before, or there is another reason. That has to come twice:
+// where two alternate, as of packets that get lost, one stays.
+func (st *stream) lose(err error) (isNews bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	w := &st.words
-	was = w.report.Known()
-	isNews = was || w.lastFail == ""
-	w.report, w.lastFail, st.earlier = core.Fact[core.Report]{}, err.Error(), [earlierKept]core.Fact[core.Report]{}
-	return was, isNews
+	w, why := &st.words, whyUnheard(err)
+	isNews = w.report.Known() || w.unheard == "" || why != w.unheard && why == st.failed
+	if st.failed = why; isNews {
+		w.unheard = why
+	}
+	w.report, st.earlier = core.Fact[core.Report]{}, [earlierKept]core.Fact[core.Report]{}
+	return isNews
 }
 
 // matters reports whether two reports differ in more than positions and lag.

@@ -321,10 +321,10 @@ func TestFirstContactIsMadeOnce(t *testing.T) {
 	if !r.streams.FirstContact(clusterKey, well) {
 		t.Error("it decides before the replica was heard")
 	}
-	if _, isNews := replica.lose(errors.New("refused")); !isNews {
+	if !replica.lose(errors.New("refused")) {
 		t.Error("that the replica does not answer wakes nobody")
 	}
-	if _, isNews := replica.lose(errors.New("refused")); isNews {
+	if replica.lose(errors.New("refused")) {
 		t.Error("that it does not answer yet wakes each time")
 	}
 	if r.streams.FirstContact(clusterKey, well) {

@@ -71,10 +71,15 @@ var rules = []rule{
 	},
 		constant("its Pod is starting")},
 	{core.PrimaryUnreachableButReplicasStream, func(s *primaryView) bool { return receivers(s.o) > 0 },
-		constant("its manager cannot be reached, but replicas receive from it")},
+		func(s *primaryView) string {
+			return "its manager cannot be reached" + s.holder.WhyUnheard() + ", but replicas receive from it"
+		}},
 	{core.PrimaryUnreachableReplicasLost, func(s *primaryView) bool { return losers(s) > 0 },
-		constant("neither can its manager be reached, nor do replicas receive from it")},
-	{core.PrimaryUnreachable, func(*primaryView) bool { return true }, constant("its manager cannot be reached")},
+		func(s *primaryView) string {
+			return "neither can its manager be reached" + s.holder.WhyUnheard() + ", nor do replicas receive from it"
+		}},
+	{core.PrimaryUnreachable, func(*primaryView) bool { return true },
+		func(s *primaryView) string { return "its manager cannot be reached" + s.holder.WhyUnheard() }},
 }
 
 func viewPrimary(o *core.Observation) *primaryView {

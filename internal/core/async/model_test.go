@@ -20,6 +20,8 @@ type world struct {
 	pods    int // Pods made so far
 	// slow managers do not act by themselves.
 	slow map[string]bool
+	// unheard is why managers cannot be reached, of those of which that is told.
+	unheard map[string]string
 	// former are the managers of claims that outlived a deleted Cluster, once adopted.
 	former map[string]core.Report
 	// memory is the operator's of its last plan.
@@ -64,8 +66,9 @@ func newWorld(c core.Cluster) *world {
 	c.Name = "c"
 	c.Routed = core.Known("", epochStart, epochStart)
 	c.PrimaryLease = true
-	return &world{now: epochStart, cluster: c, slow: map[string]bool{}, former: map[string]core.Report{},
-		lease: core.Lease{UnchangedSince: epochStart}}
+	return &world{now: epochStart, cluster: c, slow: map[string]bool{}, unheard: map[string]string{},
+		former: map[string]core.Report{},
+		lease:  core.Lease{UnchangedSince: epochStart}}
 }
 
 // letters stand for server UUIDs: a is c-1's, b is c-2's and so on.
@@ -194,7 +197,8 @@ func (w *world) observe() core.Observation {
 	o := core.Observation{Now: w.now, Cluster: w.cluster, Carried: w.memory}
 	o.Cluster.Lease = core.Known(w.lease, w.now, w.now)
 	for _, in := range w.insts {
-		out := core.Instance{Name: in.name, Ordinal: in.ordinal, HeldBy: in.heldBy, Latest: in.last,
+		out := core.Instance{Name: in.name, Ordinal: in.ordinal, HeldBy: in.heldBy,
+			Unheard: w.unheard[in.name], Latest: in.last,
 			LastExecuted: in.had, EndedPods: in.ended, NotMade: in.notMade, BackedUp: in.backedUp,
 			Successor: in.successor}
 		if !in.blind {

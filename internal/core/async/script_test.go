@@ -24,7 +24,7 @@ import (
 //	pod c-2 keeps-manager=why     its manager takes no successor
 //	instance c-2 state= executed= ... [read=-1s]  change what its manager says, and hear it;
 //	  its mysqld was asked before
-//	lost c-2 | cut c-2 | found c-2  its manager cannot be reached | nor can mysqld | both can be again
+//	lost c-2 [why=] | cut c-2 | found c-2  its manager cannot be reached | nor can mysqld | both can be again
 //	pod c-1 gone|terminating=|terminated|rejected|ready=|outdated|old-image|new-image|waiting=|node=|demote
 //	volume c-1 gone|deleting|unbound    node c-1 gone|out-of-service|draining, off for long unless "lives"
 //	unseen c-1                    what Kubernetes says of it is not known
@@ -223,12 +223,14 @@ func (s *script) about(verb string, a args) string {
 		}
 	case "lost":
 		s.w.lose(in)
+		s.w.unheard[in.name] = a.vals["why"]
 	case "cut":
 		in.cut = true
 		s.w.lose(in)
 		s.w.manage()
 	case "found":
 		in.lost, in.cut = false, false
+		delete(s.w.unheard, in.name)
 		s.w.hear(in)
 	case "unseen":
 		in.blind = true

@@ -45,8 +45,8 @@ func (d *decision) unreached() string {
 	if why := problemOf(holder); why != "" {
 		advice = "Mend what hinders it: " + why
 	}
-	return fmt.Sprintf("the manager of the primary %s cannot be reached, %s: nobody knows whether writes are taken, "+
-		"and nothing is done. %s", holder.Name, witness, advice)
+	return fmt.Sprintf("the manager of the primary %s cannot be reached%s, %s: nobody knows whether writes are taken, "+
+		"and nothing is done. %s", holder.Name, holder.WhyUnheard(), witness, advice)
 }
 
 // blockRestarts tells, after a while, that starting mysqld in place, which is all that can be done,

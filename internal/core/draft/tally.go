@@ -23,7 +23,7 @@ func Answering(in *core.Instance) (r core.Report, absence string) {
 	r, known := in.Report.Get()
 	switch {
 	case !known:
-		return r, cmp.Or(in.Hangs(), "no answer")
+		return r, cmp.Or(in.Hangs(), "no answer"+in.WhyUnheard())
 	case in.IsStopping():
 		return r, "is being stopped"
 	case r.State != core.Running || r.Server == nil:
