@@ -38,7 +38,7 @@ func (s *clusterState) take(c *v1alpha1.Cluster, v *agent.Cluster) {
 	}
 	s.views++
 	s.object, s.view = c, v
-	s.seen = max(s.seen, v.Epoch)
+	s.seen = max(s.seen, v.Epoch, s.latest.Epoch)
 }
 
 // takesVolume forgets the epochs that the volume told of, which were another Cluster's.

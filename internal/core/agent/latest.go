@@ -19,13 +19,10 @@ func (l *Latest) Recall(epoch int64) { l.Epoch = max(l.Epoch, epoch) }
 // Take says by what an instance goes after it was told next, and had known before. A
 // status of the past is as good as none: what was known stays, as if the API server were
 // away; and who knew nothing runs mysqld, promoted nobody knows whom, so that it can say
-// what it holds. A group has a primary by its own members' vote, and needs no such care.
+// what it holds. A group has a primary by its own members' vote, and its members go by a status of the
+// past; that it is one they remember, and tell the operator, who mends it.
 func (l *Latest) Take(before, next *Cluster) *Cluster {
-	if next.Topology.ElectsByItself() {
-		*l = Latest{}
-		return next
-	}
-	l.Past = next.Epoch < l.Epoch
+	l.Past = next.Epoch < l.Epoch && !next.Topology.ElectsByItself()
 	l.Recall(next.Epoch)
 	switch {
 	case !l.Past:

@@ -338,8 +338,11 @@ func joinExisting(f *Facts) (Decision, bool) {
 	pos := f.memberPosition(primary)
 	if pos == nil {
 		message := "asks " + primary + " for its position before joining"
-		if f.AskFailed != "" {
+		switch p := f.Primary; {
+		case f.AskFailed != "":
 			message += ": " + f.AskFailed
+		case p != nil && p.Instance == primary && p.SeenEpoch > f.Cluster.Epoch:
+			message += fmt.Sprintf(": it has seen epoch %d, and here only %d is known", p.SeenEpoch, f.Cluster.Epoch)
 		}
 		return tell(core.Running, core.InstanceAskingPrimary, message, f.askMember(primary, nil, 0)...)
 	}
@@ -386,8 +389,9 @@ func excluded(f *Facts) (Decision, bool) {
 		return tell(core.Running, core.MemberLeftOut, "the group went on without it; waits until the operator has "+
 			"seen what it holds")
 	}
-	d, _ := tell(core.Running, core.InstanceIsDiverged, fmt.Sprintf("the group went on without it, and it holds "+
-		"transactions from before that the others had not received: %s; it is kept out of the group and of every Service, and its data is kept", errant.Abbreviate(4)))
+	d, _ := tell(core.Running, core.InstanceIsDiverged, fmt.Sprintf("the group went on without it, and it holds what "+
+		"is not known to be the group's: %s; it is kept out of the group and of every Service, and its data is kept",
+		errant.Abbreviate(4)))
 	d.Errant = errant
 	return d, true
 }

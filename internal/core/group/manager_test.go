@@ -112,7 +112,8 @@ func (w *world) hear(in *instance) {
 		Fenced:   slices.Clone(s.Fenced), Names: slices.Clone(s.InstanceNames), Instances: max(w.cluster.Wanted,
 			len(s.InstanceNames)), MaxStart: time.Hour, MaxStop: time.Hour,
 		Topology: core.TopologyGroup, Group: membership(&s, in.name)}
-	in.m.seen = max(in.m.seen, s.Epoch)
+	in.viewEpoch = max(in.viewEpoch, s.Epoch)
+	in.m.seen = max(in.m.seen, in.viewEpoch)
 	if in.pod.Terminating && in.m.stopping.IsZero() {
 		in.m.stopping = w.now
 	}

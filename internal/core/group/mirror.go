@@ -7,6 +7,7 @@ import (
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/draft"
+	"cnmsql.co/internal/gtid"
 )
 
 // mirror takes over what the group has decided.
@@ -14,6 +15,7 @@ func (d *decision) mirror() {
 	if !d.g.Bootstrapped {
 		d.noteBootstrap()
 	}
+	d.mendStatus()
 	d.listMembers()
 	had := d.g.HasQuorum
 	d.g.HasQuorum = d.seen.agreed
@@ -163,14 +165,23 @@ func (d *decision) judge() {
 			d.Status.Diverged = draft.Without(d.Status.Diverged, in.Name)
 		case is:
 		case !beyond.IsEmpty():
-			d.diverge(in, fmt.Sprintf("had received transactions that the others lacked when the group went on "+
-				"without it (%s); their numbers may stand for others since", beyond.Abbreviate(4)))
+			d.diverge(in, d.saysBeyond(in.Name, beyond))
 		case d.seen.agreed && !r.Errant.IsEmpty():
 			d.diverge(in, fmt.Sprintf("holds transactions that the group lacks (%s)", r.Errant.Abbreviate(4)))
 		}
 	}
 	d.Status.Diverged = slices.DeleteFunc(d.Status.Diverged, func(name string) bool { return d.Instance(name) == nil })
 	slices.Sort(d.Status.Diverged)
+}
+
+// saysBeyond tells of what an instance holds beyond what those surely held who went on without it.
+func (d *decision) saysBeyond(name string, beyond gtid.Set) string {
+	if l, _ := d.g.LeftOutOf(name); l.Held.IsEmpty() {
+		return fmt.Sprintf("was out of the group, and nothing is known that the group held then: the numbers of what "+
+			"it holds (%s) may stand for other transactions in the group", beyond.Abbreviate(4))
+	}
+	return fmt.Sprintf("had received transactions that the others lacked when the group went on "+
+		"without it (%s); their numbers may stand for others since", beyond.Abbreviate(4))
 }
 
 // isHealed reports whether an instance that was diverged, and says r of a server that answers, holds

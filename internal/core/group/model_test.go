@@ -39,9 +39,11 @@ type instance struct {
 	errant   gtid.Set
 	last     core.Fact[gtid.Set] // what the operator has heard last that it has executed
 	word     core.Fact[core.Report]
-	given    bool // data, at some time, on whatever volume
-	removed  bool // a clone has removed its data, and did not end
-	frozen   int64
+	// viewEpoch is the highest epoch of the Cluster's status, as the volume remembers it.
+	viewEpoch int64
+	given     bool // data, at some time, on whatever volume
+	removed   bool // a clone has removed its data, and did not end
+	frozen    int64
 	// state is another than ONLINE that the member is in; "" if it is in none.
 	state core.MemberState
 	part  int  // of the network
@@ -374,7 +376,8 @@ func (w *world) report(in *instance) core.Report {
 	d := agent.Decide(f)
 	r := core.Report{Instance: in.name, PodUID: in.pod.UID, State: d.State, Reason: d.Reason, Message: d.Message,
 		Errant: d.Errant, Manager: in.manager, Data: in.data, Version: in.version,
-		VolumeLocked: true, SeenEpoch: in.m.seen, NoReceivingBelow: in.frozen, Terminating: !in.m.stopping.IsZero(),
+		VolumeLocked: true, SeenEpoch: in.m.seen, ViewEpoch: in.viewEpoch,
+		NoReceivingBelow: in.frozen, Terminating: !in.m.stopping.IsZero(),
 		Server: f.Server, Lagging: in.lags, Room: in.room}
 	if f.Server != nil {
 		r.Server.Group = w.tells(in)

@@ -112,8 +112,8 @@ func (d *decision) lookAgain(*recovery) {
 // handedOver tells why a human has to reboot the group although the operator may;
 // "" when none has to, as far as it is known.
 func (d *decision) handedOver() string {
-	for _, rule := range []func() string{d.wasTried, d.isUnsettled, d.hasFenced, d.lacksData, d.hasDiverged,
-		d.hasNoLead, d.lacksSeen} {
+	for _, rule := range []func() string{d.wasTried, d.isOfThePast, d.isUnsettled, d.hasFenced, d.lacksData,
+		d.hasDiverged, d.hasNoLead, d.lacksSeen} {
 		if why := rule(); why != "" {
 			return why
 		}
@@ -127,6 +127,16 @@ func (d *decision) wasTried() string {
 	}
 	return d.g.OutageTried +
 		" was told to reboot the group, and nothing has come of it: that is not tried a second time"
+}
+
+// isOfThePast tells that the status was set back; "" when it was not. Whom the group went on without
+// since is not in it.
+func (d *decision) isOfThePast() string {
+	if last := d.lastEpoch(); last > d.Status.Epoch {
+		return fmt.Sprintf("the Cluster's status was set back to epoch %d, and instances have seen epoch %d",
+			d.Status.Epoch, last)
+	}
+	return ""
 }
 
 // isUnsettled returns why the last recovery is not over; "" when nothing tells that. A recovery was

@@ -15,7 +15,7 @@ func (d *decision) reboot(r *recovery) { d.rebootFrom(r.lead, core.ReasonQuorumF
 
 // rebootFrom has the one that holds all reboot the group.
 func (d *decision) rebootFrom(lead *core.Instance, reason core.Reason, onWord string) {
-	d.Status.Epoch++
+	d.Status.Epoch = d.nextEpoch()
 	held := draft.Held([]*core.Instance{lead})
 	d.countOn([]string{lead.Name}, held, held)
 	d.beginRecovery(core.StepReboot, reason, lead.Name, core.RebootGroup{Instance: lead.Name, Epoch: d.Status.Epoch})

@@ -254,7 +254,7 @@ func (d *decision) takeAsItIs(r *recovery) {
 	view, _ := viewOf(r.online[0])
 	seen := agreedOn(d.Observation, view)
 	members := slices.Sorted(maps.Keys(seen.members))
-	d.Status.Epoch++
+	d.Status.Epoch = d.nextEpoch()
 	d.countOn(members, draft.Held([]*core.Instance{d.Instance(seen.primary)}), draft.Held(r.online))
 	d.clearWord()
 	d.Announce(true, core.ReasonQuorumForced, strings.Join(members, ","),
@@ -288,7 +288,7 @@ func (d *decision) force(r *recovery) {
 		members = append(members, in.Name)
 	}
 	slices.Sort(members)
-	d.Status.Epoch++
+	d.Status.Epoch = d.nextEpoch()
 	d.countOn(members, draft.Held([]*core.Instance{lead}), draft.Held(survivors))
 	d.beginRecovery(core.StepForce, core.ReasonQuorumForced, lead.Name,
 		core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), View: v.ViewID,

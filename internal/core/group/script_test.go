@@ -50,7 +50,7 @@ import (
 //	operator lost                 another begins, and knows what the status records
 //	release | mysql 9.8.0         managers of another release | of Pods that are made from now on
 //	slow                          the group does not hand over when it is asked to
-//	status lost                   the Cluster's status is lost
+//	status lost|epoch=5           the Cluster's status is lost | is set back, to when nobody was left out
 //	advance 5s                    time passes
 //	decide                        one decision; its effects are not carried out
 //	step                          one pass of those that run makes
@@ -154,7 +154,7 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 	case "mysql":
 		w.mysql = names[0]
 	case "status":
-		w.cluster.Status = core.Status{}
+		w.setBack(number(td, "epoch", 0))
 	default:
 		for _, name := range names[:max(1, len(names)-extra(td.Cmd))] {
 			w.happens(t, td, w.get(name))
@@ -162,6 +162,17 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 		w.settle()
 	}
 	return ""
+}
+
+// setBack has a status that was written before anybody was left out, or none.
+func (w *world) setBack(epoch int) {
+	if epoch == 0 {
+		w.cluster.Status = core.Status{}
+		return
+	}
+	g := *w.cluster.Status.Group
+	g.LeftOut, g.Recoveries = nil, nil
+	w.cluster.Status.Epoch, w.cluster.Status.Group = int64(epoch), &g
 }
 
 // specify changes what is wished.

@@ -1,0 +1,93 @@
+package group
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+)
+
+// staleStatus is how long what an operator sees of its own Cluster may be behind what
+// instances have seen of it.
+const staleStatus = 5 * time.Second
+
+// mendStatus acts when instances have seen a later epoch of the status than it has, and that stays
+// so: it was set back, as when etcd is restored from a backup. The group goes on, for it elects by
+// itself. But nobody joins, and no order is taken, in an epoch that has passed; and the status may
+// have forgotten whom the group went on without. So it gets an epoch that nobody has seen, and
+// nobody joins by what it holds alone who is outside of the group then.
+func (d *decision) mendStatus() {
+	last := d.lastEpoch()
+	if !d.g.Bootstrapped || last <= d.Status.Epoch {
+		return
+	}
+	d.Plan.Carried.Regressed = d.Observation.Carried.Regressed.Or(last, d.Now)
+	until := d.Plan.Carried.Regressed.At.Add(staleStatus)
+	switch {
+	case d.Now.Before(until):
+		d.RecheckAt(until)
+	case d.seen.agreed && d.seen.primary != "":
+		d.restoreStatus(last)
+	default:
+		d.Remark(core.RefusalStatusRegressed, "", fmt.Sprintf("the Cluster's status is of epoch %d, and instances "+
+			"have seen epoch %d of it: it was set back. It is mended when the group has its quorum. Whom the group "+
+			"went on without since is not known: have it recovered only from who was in it last",
+			d.Status.Epoch, last))
+	}
+}
+
+// lastEpoch is the highest epoch that an instance saw the status have.
+func (d *decision) lastEpoch() (last int64) {
+	for i := range d.Instances {
+		for _, word := range []*core.Fact[core.Report]{&d.Instances[i].Report, &d.Instances[i].Latest} {
+			if r, known := word.Get(); known {
+				last = max(last, r.ViewEpoch)
+			}
+		}
+	}
+	return last
+}
+
+// nextEpoch is one of which nobody has heard.
+func (d *decision) nextEpoch() int64 { return max(d.Status.Epoch, d.lastEpoch()) + 1 }
+
+// restoreStatus has the status follow the group that is seen. A wish of the past is no wish, and who
+// was new then may have data by now.
+func (d *decision) restoreStatus(last int64) {
+	was := d.Status.Epoch
+	for i := range d.Instances { // orders of an earlier epoch would be refused
+		if r, known := d.Instances[i].Report.Get(); known {
+			d.Status.Epoch = max(d.Status.Epoch, r.SeenEpoch, r.NoReceivingBelow)
+		}
+	}
+	d.Status.Epoch = d.nextEpoch()
+	d.Status.Operation, d.Status.Return = nil, nil
+	d.Status.TargetPrimary, d.Status.TargetPrimaryAt = d.seen.primary, d.Now
+	d.g.New = nil
+	kept := d.leaveUnknown()
+	text := "nobody is left out"
+	if len(kept) > 0 {
+		text = "what the group went on from without " + strings.Join(kept, ", ") + " is not known: kept out of it"
+	}
+	d.Announce(true, core.ReasonStatusRestored, "", fmt.Sprintf("the Cluster's status had gone back to epoch %d, and "+
+		"instances have seen epoch %d: it follows the group, of which %s is the primary, in epoch %d; %s", was, last,
+		d.seen.primary, d.Status.Epoch, text))
+	d.Again = true
+}
+
+// leaveUnknown has everybody left out who may have data and is not in the group, as if those who went
+// on had held nothing before: whatever it holds, its numbers may stand for other transactions by now.
+func (d *decision) leaveUnknown() (names []string) {
+	d.g.LeftOut = nil
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		if _, listed := d.seen.members[in.Name]; listed || in.SaysEmpty() {
+			continue
+		}
+		d.g.LeftOut = append(d.g.LeftOut, core.LeftOut{Instance: in.Name, Held: gtid.Set{}})
+		names = append(names, in.Name)
+	}
+	return names
+}
