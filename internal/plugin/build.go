@@ -132,6 +132,9 @@ func writableByDiagnosis(f *Facts, primary string) (Writable, string) {
 		if f.Live[primary].Problem != "" {
 			return WritableUnknown, because + ": if the operator does not run, its word is old"
 		}
+		if odd := unseen(f); odd != "" {
+			return WritableUnknown, because + ", and that word does not fit what is seen: " + odd
+		}
 		return WritableYes, because
 	case d.IsUnreachable(), d == core.PrimaryLostTransactions, d == "":
 		return WritableUnknown, because

@@ -324,14 +324,21 @@ func TestTheTableOfEachSituation(t *testing.T) {
 	}
 }
 
+// deserted is a cluster whose primary's Pod is gone, and whose operator is dead.
+func deserted() *Facts {
+	f := healthy()
+	delete(f.Pods, "demo-1")
+	return f
+}
+
 func TestTheListOfClusters(t *testing.T) {
 	var all []Report
-	for _, situation := range []func() *Facts{healthy, failover, blocked, untouched} {
+	for _, situation := range []func() *Facts{healthy, failover, blocked, untouched, deserted} {
 		f := situation()
-		all = append(all, Build(Facts{Cluster: f.Cluster, Now: now}))
+		all = append(all, Build(Facts{Cluster: f.Cluster, Pods: f.Pods, Now: now}))
 	}
 	var out strings.Builder
-	if err := WriteList(&out, all); err != nil {
+	if err := WriteList(&out, all, nil); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "list.txt", out.String())

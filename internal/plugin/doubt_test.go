@@ -1,14 +1,20 @@
 package plugin
 
 import (
+	"context"
+	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/resources"
 )
 
 func (f *Facts) notReadyFor(name string, d time.Duration) {
@@ -47,6 +53,51 @@ func TestAHealthyClusterThatLacksAnInstanceIsDoubted(t *testing.T) {
 		}
 		if strings.Contains(out.String(), "DOES NOT FIT: "+x.want) != (x.want != "") {
 			t.Errorf("%s: %s", name, out.String())
+		}
+	}
+}
+
+// listed is what status without a name says of a healthy Cluster, of whose instances some have Pods.
+func listed(t *testing.T, mayList bool, names ...string) string {
+	t.Helper()
+	c := healthy().Cluster
+	var pods []client.Object
+	for _, name := range names {
+		pod := podOf(name)
+		maps.Copy(pod.Labels, resources.InstanceLabels(c))
+		pods = append(pods, pod)
+	}
+	s := newScene(t, c, nil, pods...)
+	s.client = interceptor.NewClient(s.client, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if _, is := list.(*corev1.PodList); is && !mayList {
+				return errors.New("jo may not")
+			}
+			return c.List(ctx, list, opts...)
+		}})
+	var out strings.Builder
+	if err := showAll(t.Context(), &out, &session{client: s.client, namespace: "shop"}, false, ""); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestTheListDoubtsAnOperatorThatSaysNothingOfALostPod(t *testing.T) {
+	for _, x := range []struct {
+		mayList bool
+		pods    []string
+		want    []string
+	}{
+		{true, []string{"demo-1", "demo-2", "demo-3"}, []string{"Healthy yes", "the operator's last word, only held"}},
+		{true, []string{"demo-2", "demo-3"}, []string{"Healthy unknown", "DOES NOT FIT what is seen: demo-1"}},
+		{true, nil, []string{"Healthy unknown", "demo-1 has no Pod, demo-2 has no Pod, demo-3 has no Pod"}},
+		{false, nil, []string{"Healthy yes", "held against nothing, for Pods could not be read (jo may not)"}},
+	} {
+		got := strings.Join(strings.Fields(listed(t, x.mayList, x.pods...)), " ")
+		for _, want := range x.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("with Pods %q (may list: %t): want %q in: %s", x.pods, x.mayList, want, got)
+			}
 		}
 	}
 }

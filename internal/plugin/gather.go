@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -76,6 +77,38 @@ func readPods(ctx context.Context, c client.Reader, cluster *v1alpha1.Cluster) m
 		}
 	}
 	return pods
+}
+
+// podsByCluster are those of the instances of all clusters in a namespace, or everywhere, and why they could
+// not be read. A cluster without Pods has an empty map; one whose Pods are not known has none.
+func podsByCluster(ctx context.Context, c client.Reader, clusters []v1alpha1.Cluster, namespace string) (
+	all map[types.NamespacedName]map[string]*corev1.Pod, unread error) {
+	selector, err := labels.Parse(resources.InstancesSelector)
+	if err != nil {
+		return nil, err
+	}
+	list := &corev1.PodList{}
+	err = c.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector})
+	if err != nil {
+		return nil, err
+	}
+	labelled := map[types.NamespacedName][]*corev1.Pod{}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[v1alpha1.LabelCluster]}
+		labelled[key] = append(labelled[key], pod)
+	}
+	all = map[types.NamespacedName]map[string]*corev1.Pod{}
+	for i := range clusters {
+		key := client.ObjectKeyFromObject(&clusters[i])
+		all[key] = map[string]*corev1.Pod{}
+		for _, pod := range labelled[key] {
+			if observation.IsInstances(&clusters[i], pod) {
+				all[key][pod.Name] = pod
+			}
+		}
+	}
+	return all, nil
 }
 
 func readService(ctx context.Context, c client.Reader, cluster *v1alpha1.Cluster) *corev1.Service {

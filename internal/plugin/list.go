@@ -14,18 +14,31 @@ import (
 )
 
 // WriteList prints one line a cluster. What is happening comes last, for it is
-// long.
-func WriteList(out io.Writer, all []Report) error {
+// long. unread is why it is not known which Pods there are.
+func WriteList(out io.Writer, all []Report, unread error) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "NAMESPACE\tNAME\tPHASE\tWRITABLE\tPRIMARY\tREADY\tAGE\tHAPPENING")
 	for _, r := range all {
+		happening := r.Happening
+		if r.Doubt != "" {
+			happening = "DOES NOT FIT what is seen: " + r.Doubt + "; " + happening
+		}
 		_, _ = fmt.Fprintln(w, strings.Join([]string{
 			r.Namespace, r.Name, r.Phase, string(r.Writable), cmp.Or(r.Primary, "-"),
 			fmt.Sprintf("%d/%d", r.Ready, r.Wanted),
-			duration.HumanDuration(r.Taken.Sub(r.Created)), r.Happening,
+			duration.HumanDuration(r.Taken.Sub(r.Created)), happening,
 		}, "\t"))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	held := "only held against which Pods are there and ready"
+	if unread != nil {
+		held = fmt.Sprintf("held against nothing, for Pods could not be read (%v)", unread)
+	}
+	_, err := fmt.Fprintf(out, "\nThis is the operator's last word, %s. What the instances say now: kubectl cnmsql "+
+		"status NAME -n NAMESPACE\n", held)
+	return err
 }
 
 // checkFormat refuses a value of -o that is not known. Without one, plain is printed.

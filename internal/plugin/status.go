@@ -66,7 +66,8 @@ func unreadReport(c *v1alpha1.Cluster, why error) Report {
 		Happening: why.Error()}
 }
 
-// showAll asks no instances: a list must be quick however many there are.
+// showAll asks no instances: a list must be quick however many there are. Pods are one request more, and
+// without them the last word of an operator that is dead would look like the present.
 func showAll(ctx context.Context, out io.Writer, s *session, everywhere bool, output string) error {
 	list := &v1alpha1.ClusterList{}
 	namespace := s.namespace
@@ -76,13 +77,15 @@ func showAll(ctx context.Context, out io.Writer, s *session, everywhere bool, ou
 	if err := s.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("listing Clusters: %w", explain(err))
 	}
+	pods, unread := podsByCluster(ctx, s.client, list.Items, namespace)
 	reports := []Report{}
 	for i := range list.Items {
-		if why := list.Items[i].Unread(); why != nil {
-			reports = append(reports, unreadReport(&list.Items[i], why))
+		c := &list.Items[i]
+		if why := c.Unread(); why != nil {
+			reports = append(reports, unreadReport(c, why))
 			continue
 		}
-		reports = append(reports, Build(Facts{Cluster: &list.Items[i], Now: time.Now(),
+		reports = append(reports, Build(Facts{Cluster: c, Pods: pods[client.ObjectKeyFromObject(c)], Now: time.Now(),
 			LiveProblem: "instances are asked only when one cluster is named", BackupsProblem: "they are listed only " +
 				"when one cluster is named"}))
 	}
@@ -96,5 +99,5 @@ func showAll(ctx context.Context, out io.Writer, s *session, everywhere bool, ou
 		_, err := fmt.Fprintf(out, "There are no Clusters in %s.\n", cmp.Or(namespace, "any namespace"))
 		return err
 	}
-	return WriteList(s.aim.printer(out), reports)
+	return WriteList(s.aim.printer(out), reports, unread)
 }
