@@ -101,3 +101,30 @@ func TestTheListDoubtsAnOperatorThatSaysNothingOfALostPod(t *testing.T) {
 		}
 	}
 }
+
+// The manager of a mysqld that hangs says in which epoch it let clients write, and mysqld says nothing.
+func TestOfAPrimaryThatHangsNobodyKnowsWhetherItTakesWrites(t *testing.T) {
+	for name, x := range map[string]struct {
+		f     *Facts
+		hangs string
+		want  string
+	}{
+		"async": {healthy(), "demo-1", "demo-1's mysqld runs and does not answer"},
+		"group": {online(), "demo-1", "demo-1's mysqld runs and does not answer"},
+		"elected meanwhile": {deposed(), "demo-2", "demo-1 says that it is not the primary of a group with a quorum, " +
+			"and demo-2 did not tell"},
+	} {
+		x.f.live(x.hangs).State, x.f.live(x.hangs).Server = core.Hung, nil
+		if r := Build(*x.f); r.Writable != WritableUnknown || !strings.Contains(r.WritableBecause, x.want) {
+			t.Errorf("%s: writable is %s: %s", name, r.Writable, r.WritableBecause)
+		}
+	}
+}
+
+// deposed is a group whose primary follows another by its own word, and the operator does not know it yet.
+func deposed() *Facts {
+	f := online()
+	f.live("demo-1").WritableEpoch = 0
+	f.live("demo-1").Server.Group.Role = core.MemberSecondary
+	return f
+}

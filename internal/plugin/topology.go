@@ -70,6 +70,12 @@ func allOf(uuid string) gtid.Set {
 // fullText follows the name of a primary that LacksSpace.
 const fullText = " accepts writes, but each commit waits for space on its volume"
 
+// hangsText follows the name of a primary that hangs.
+const hangsText = "'s mysqld runs and does not answer: whether it takes writes is not known"
+
+// hangs reports whether an instance's mysqld runs and tells nothing.
+func hangs(r *core.Report) bool { return r != nil && r.State == core.Hung }
+
 // routed returns whether clients reach the instance that accepts writes: they do if the Service
 // leads there. A Service that is not there, or could not be read, is not held against it. because
 // is why that instance accepts writes.

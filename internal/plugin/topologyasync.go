@@ -24,6 +24,8 @@ func (async) writable(f *Facts, d Durability) (Writable, string) {
 		return writableByDiagnosis(f, p.Instance)
 	case r.WritableEpoch != p.Epoch:
 		return WritableNo, fmt.Sprintf("%s is %s and does not accept writes", p.Instance, describeState(r))
+	case hangs(r):
+		return WritableUnknown, p.Instance + hangsText
 	case r.LacksSpace():
 		return WritableWaiting, p.Instance + fullText
 	case d.Acks != nil && *d.Acks > *d.Attached && core.DurabilityMode(d.Mode).WaitsForEver():

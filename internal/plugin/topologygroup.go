@@ -30,12 +30,14 @@ func (group) writable(f *Facts, _ Durability) (Writable, string) {
 		return WritableNo, "the group has no primary yet"
 	case f.live(primary) == nil:
 		return writableByDiagnosis(f, primary)
+	case hangs(f.live(primary)):
+		return WritableUnknown, primary + hangsText
 	case lacksMajority(f.live(primary)):
 		return WritableWaiting, primary +
 			" is the primary, but has lost the majority of the group: each commit waits until the majority is back"
 	case len(silent) > 0:
 		return WritableUnknown, fmt.Sprintf("%s says that it is not the primary of a group with a quorum, and %s "+
-			"could not be asked", primary, strings.Join(silent, ", "))
+			"did not tell", primary, strings.Join(silent, ", "))
 	default:
 		return WritableNo, fmt.Sprintf("no instance says that it is the primary of a group with a quorum; %s is %s",
 			primary, describeState(f.live(primary)))
@@ -43,13 +45,13 @@ func (group) writable(f *Facts, _ Durability) (Writable, string) {
 }
 
 // writers say themselves that they are primaries whose commits succeed; silent are
-// those who were asked and did not answer.
+// those who were asked and did not tell: nobody answers, or mysqld hangs.
 func (f *Facts) writers() (writers, silent []string) {
 	for _, name := range instanceNames(&f.Cluster.Status) {
 		r := f.live(name)
 		v := viewOf(r)
 		switch {
-		case r == nil && f.Live[name].Problem != "":
+		case r == nil && f.Live[name].Problem != "", hangs(r):
 			silent = append(silent, name)
 		case r != nil && r.TakesWrites() && v.State == core.MemberOnline &&
 			v.Role == core.MemberPrimary && v.HasQuorum():
