@@ -118,7 +118,7 @@ func (b *backedUp) forgottenWithoutItsStore() {
 	if err == nil {
 		b.t.Error("a Backup that is not being deleted is forgotten")
 	}
-	b.says(out, "is not being deleted: nothing was done", "kubectl delete")
+	b.says(out, "is not being deleted: nothing was done", " delete backups.")
 	b.storeListensOn(7071)
 	b.t.Cleanup(func() { b.storeListensOn(7070) })
 	b.kubectl("-n", b.key.Namespace, "delete", "backup", "unwanted", "--wait=false")
@@ -131,7 +131,7 @@ func (b *backedUp) forgottenWithoutItsStore() {
 		"kubectl cnmsql backup forget unwanted -n "+b.key.Namespace)
 	b.plugin([]string{"backup", "list", b.key.Name}, "being deleted")
 	b.plugin([]string{"backup", "forget", "unwanted"}, "is forgotten", s.DestinationPath+"/base/"+s.BackupID,
-		"kubectl cnmsql restore "+b.key.Name+" --name NEW --backup-id "+s.BackupID)
+		" restore "+b.key.Name+" --name NEW --backup-id "+s.BackupID)
 	b.kubectl("-n", b.key.Namespace, "wait", "--for=delete", "backup/unwanted", "job/unwanted-remove", "--timeout=1m")
 	b.storeListensOn(7070)
 	b.areGood(s)
