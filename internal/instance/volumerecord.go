@@ -134,6 +134,11 @@ type recordFile struct {
 // lockVolume waits until no other manager uses the volume: the former container
 // of this Pod, or of another Pod on this node, may still be ending.
 func lockVolume(ctx context.Context, dir string) (*recordFile, error) {
+	return lockAndSync(ctx, dir, syncDir)
+}
+
+// lockAndSync is lockVolume, with what brings to disk which files are in the directory of one.
+func lockAndSync(ctx context.Context, dir string, sync func(file string) error) (*recordFile, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("making the manager's directory on the volume: %w", err)
 	}
@@ -141,32 +146,48 @@ func lockVolume(ctx context.Context, dir string) (*recordFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock on the volume: %w", err)
 	}
+	m := &recordFile{dir: dir, lock: f}
+	if err = m.awaitLock(ctx); err == nil {
+		err = m.loadDurably(sync)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	// mysqld, which may fill the volume, is started later. Where there is no room now,
+	// keepLatest tries again, and tells.
+	_ = m.keepRoom()
+	return m, nil
+}
+
+// awaitLock takes the lock as soon as nobody else has it.
+func (m *recordFile) awaitLock(ctx context.Context) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(int(m.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
-			m := &recordFile{dir: dir, lock: f}
-			if err := m.load(); err != nil {
-				_ = f.Close()
-				return nil, err
-			}
-			// mysqld, which may fill the volume, is started later. Where there is no room now,
-			// keepLatest tries again, and tells.
-			_ = m.keepRoom()
-			return m, nil
+			return nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) {
-			_ = f.Close()
-			return nil, fmt.Errorf("locking %s: %w", f.Name(), err)
+			return fmt.Errorf("locking %s: %w", m.lock.Name(), err)
 		}
 		select {
 		case <-ctx.Done():
-			_ = f.Close()
-			return nil, ctx.Err()
+			return ctx.Err()
 		case <-tick.C:
 		}
 	}
+}
+
+// loadDurably reads what is remembered, and what survives a power loss. A manager that was killed while it kept a
+// change may have left the new text under the file's name in the page cache alone: whoever told a promise by it
+// could forget it.
+func (m *recordFile) loadDurably(sync func(file string) error) error {
+	if err := sync(m.file()); err != nil {
+		return fmt.Errorf("bringing to disk what the manager remembers: %w", err)
+	}
+	return m.load()
 }
 
 // inheritVolume goes on with a lock that this process has. It only reads: mysqld may be writable, and

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
@@ -109,6 +110,27 @@ func TestALockedVolumeIsWaitedForAndTakenAtOnce(t *testing.T) {
 	second, err := lockVolume(context.Background(), dir)
 	must(t, err)
 	second.close()
+}
+
+// A manager was killed when it had exchanged the names of both files, before that was on disk. Whoever reads the
+// new text brings it there first, and has no volume where that fails.
+func TestWhatIsRememberedIsOnDiskBeforeItIsTold(t *testing.T) {
+	dir := t.TempDir()
+	synced := []string{}
+	sync := func(file string) error { synced = append(synced, file); return nil }
+	m, err := lockAndSync(t.Context(), dir, sync)
+	must(t, err)
+	m.close()
+	if len(synced) != 1 || synced[0] != m.file() {
+		t.Errorf("it has synced the directories of %q", synced)
+	}
+	fails := func(string) error { return unix.EIO }
+	if _, err := lockAndSync(t.Context(), dir, fails); !errors.Is(err, unix.EIO) {
+		t.Errorf("where that fails it says %v", err)
+	}
+	m, err = lockVolume(t.Context(), dir) // which is free
+	must(t, err)
+	m.close()
 }
 
 func TestADamagedMemoryIsNotTakenForAnEmptyOne(t *testing.T) {
