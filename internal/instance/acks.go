@@ -87,13 +87,15 @@ func (k *acknowledger) requireAcks(ctx context.Context, a agent.Awaits) error {
 	})
 }
 
+// giveAcks has mysqld acknowledge, or not. That counts from the next connection on, so that receiving is ended, and
+// started again by the next decision. It is ended first: the decision goes by the variable, and what fails between
+// both leaves the variable as it was, and is done again. The other way round the connection would go on, and
+// acknowledge in the way of before, with nobody to notice.
 func (k *acknowledger) giveAcks(ctx context.Context, on bool) error {
-	if err := k.asks().GiveAcks(ctx, on); err != nil {
+	if err := k.asks().StopReceiving(ctx); err != nil {
 		return err
 	}
-	// It counts from the next connection on; receiving is started again by the
-	// next decision.
-	return k.asks().StopReceiving(ctx)
+	return k.asks().GiveAcks(ctx, on)
 }
 
 // awaitAcksNoLonger ends the wait for acknowledgements on a server that is not the primary, for the
