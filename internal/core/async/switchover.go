@@ -1,7 +1,6 @@
 package async
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,7 +59,7 @@ func (d *decision) hasToGo() core.Reason {
 
 // chooseSuccessor chooses a target because the primary has to go.
 func (d *decision) chooseSuccessor(why core.Reason) {
-	var able []voter
+	var able []draft.Candidate
 	var tired []string
 	var rested time.Time
 	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
@@ -71,7 +70,7 @@ func (d *decision) chooseSuccessor(why core.Reason) {
 			tired, rested = append(tired, in.Name), until
 			d.RecheckAt(until)
 		default:
-			able = append(able, voter{in: in, report: r})
+			able = append(able, draft.Candidate{In: in, Report: r})
 		}
 	})
 	if len(able) == 0 && len(tired) > 0 {
@@ -85,26 +84,8 @@ func (d *decision) chooseSuccessor(why core.Reason) {
 			d.Status.Promotion.Instance, why))
 		return
 	}
-	d.setTarget(slices.MinFunc(able, d.byFitness).in.Name)
+	d.setTarget(slices.MinFunc(able, d.ByFitness).In.Name)
 	d.begin(why)
-}
-
-// byFitness compares two instances that could take over. Who stays and is not about to be
-// drained, whom all others can follow, who hears the primary, is not about to be restarted, takes traffic and
-// lags least goes first. A node of which nothing is known does not count as drained, nor such a Pod
-// as one that is current and ready.
-func (d *decision) byFitness(a, b voter) int {
-	goes := func(in *core.Instance) int {
-		return 2*btoi(d.IsSurplus(in)) + btoi(in.Node.Is(func(n core.Node) bool { return n.Draining }))
-	}
-	penalty := func(v voter) int {
-		r := v.report.Server.Replication
-		return 4*btoi(r != nil && !r.Hears()) +
-			2*btoi(!v.in.Pod.Is(func(pod core.Pod) bool { return pod.Current })) + btoi(!v.in.Pod.Is(isReady))
-	}
-	return cmp.Or(cmp.Compare(goes(a.in), goes(b.in)), core.CompareSeries(a.report.Version, b.report.Version),
-		cmp.Compare(penalty(a), penalty(b)), cmp.Compare(lag(a.report), lag(b.report)),
-		cmp.Compare(a.in.Ordinal, b.in.Ordinal))
 }
 
 // earlier names an instance that serves, and whose MySQL is of an earlier series than that of another:

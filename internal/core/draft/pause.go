@@ -98,12 +98,13 @@ func (d *Draft) GiveUpLate(target, sentence string) {
 	d.tellGivenUp(core.Notice{Reason: core.ReasonGivenUp, Subject: target, Message: sentence})
 }
 
-// TellGivenUp goes on telling of a switchover that was given up, until the next one begins, or
-// somebody else is primary, or givenUpTold has passed.
+// TellGivenUp goes on telling of a switchover that was given up, until the next one to the same target
+// begins, or somebody else is primary, or givenUpTold has passed. So long another target is chosen first.
 func (d *Draft) TellGivenUp() {
 	for _, n := range d.Cluster.Status.Notices {
 		until := n.Since.Add(givenUpTold)
-		isOver := d.Status.Operation != nil || d.Status.CurrentPrimaryAt.After(n.Since) || !d.Now.Before(until)
+		op := d.Status.Operation
+		isOver := op != nil && op.To == n.Subject || d.Status.CurrentPrimaryAt.After(n.Since) || !d.Now.Before(until)
 		if n.Reason == core.ReasonGivenUp && !isOver && !slices.ContainsFunc(d.notices, n.Is) {
 			d.RecheckAt(until)
 			d.tellGivenUp(n)

@@ -1,9 +1,12 @@
 package group
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 )
 
 // switchOver waits until the target is close to the primary, asks the group to make it
@@ -97,7 +100,8 @@ func (d *decision) beginSwitchover() {
 	}
 }
 
-// chooseSuccessor has the group make the first of the others primary who can be.
+// chooseSuccessor has the group make the fittest of the others primary who can be, and of those who are as
+// fit the one that lacks least.
 func (d *decision) chooseSuccessor(reason core.Reason) {
 	if d.Status.Operation != nil {
 		return
@@ -109,15 +113,36 @@ func (d *decision) chooseSuccessor(reason core.Reason) {
 			until.UTC().Format("15:04:05 MST")))
 		return
 	}
+	able := d.candidates()
+	if len(able) == 0 {
+		d.Doing(fmt.Sprintf("%s should hand over (%s), but no other member can become primary", d.seen.primary, reason))
+		return
+	}
+	best := slices.MinFunc(able, func(a, b draft.Candidate) int {
+		return cmp.Or(d.ByFitness(a, b), cmp.Compare(d.lacks(a.Report), d.lacks(b.Report)))
+	})
+	d.Status.TargetPrimary, d.Status.TargetPrimaryAt = best.In.Name, d.Now
+	d.begin(reason)
+}
+
+// candidates are the other members that stay and can become primary, in their order.
+func (d *decision) candidates() (able []draft.Candidate) {
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		if in.Name != d.seen.primary && !d.IsSurplus(in) && d.cannotBePrimary(in.Name) == nil {
-			d.Status.TargetPrimary, d.Status.TargetPrimaryAt = in.Name, d.Now
-			d.begin(reason)
-			return
+		if in.Name == d.seen.primary || d.IsSurplus(in) || d.cannotBePrimary(in.Name) != nil {
+			continue
+		}
+		if r, known := in.Report.Get(); known && r.Server != nil {
+			able = append(able, draft.Candidate{In: in, Report: r})
 		}
 	}
-	d.Doing(fmt.Sprintf("%s should hand over (%s), but no other member can become primary", d.seen.primary, reason))
+	return able
+}
+
+// lacks counts what the primary has executed and this member, by its report, has not.
+func (d *decision) lacks(r core.Report) uint64 {
+	source, _ := d.position(d.seen.primary)
+	return source.Subtract(r.Server.Executed).Count()
 }
 
 func (d *decision) begin(reason core.Reason) {

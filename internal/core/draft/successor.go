@@ -1,0 +1,50 @@
+package draft
+
+import (
+	"cmp"
+	"slices"
+
+	"cnmsql.co/internal/core"
+)
+
+// Candidate is an instance that could take over, and its report.
+type Candidate struct {
+	In     *core.Instance
+	Report core.Report
+}
+
+// ByFitness compares two instances that could take over from a primary that has to go. Who was not given
+// up lately for not coming close, who stays and is not about to be drained, whom all others can follow, who
+// hears the primary, is not about to be restarted, takes traffic and lags least goes first. A node of which
+// nothing is known does not count as drained, nor such a Pod as one that is current and ready.
+func (d *Draft) ByFitness(a, b Candidate) int {
+	goes := func(in *core.Instance) int {
+		return 4*btoi(d.gaveUp(in.Name)) + 2*btoi(d.IsSurplus(in)) +
+			btoi(in.Node.Is(func(n core.Node) bool { return n.Draining }))
+	}
+	penalty := func(c Candidate) int {
+		r := c.Report.Server.Replication
+		return 4*btoi(r != nil && !r.Hears()) +
+			2*btoi(!c.In.Pod.Is(func(pod core.Pod) bool { return pod.Current })) +
+			btoi(!c.In.Pod.Is(func(pod core.Pod) bool { return pod.Ready }))
+	}
+	lagA, _ := a.Report.Server.Lag()
+	lagB, _ := b.Report.Server.Lag()
+	return cmp.Or(cmp.Compare(goes(a.In), goes(b.In)), core.CompareSeries(a.Report.Version, b.Report.Version),
+		cmp.Compare(penalty(a), penalty(b)), cmp.Compare(lagA, lagB))
+}
+
+// gaveUp reports whether a switchover to the instance is told to have been given up: it did not come close
+// in time, and another may.
+func (d *Draft) gaveUp(name string) bool {
+	return slices.ContainsFunc(d.Cluster.Status.Notices, func(n core.Notice) bool {
+		return n.Reason == core.ReasonGivenUp && n.Subject == name
+	})
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
