@@ -48,6 +48,9 @@ type Carried struct {
 	// Held is what a group's primary had executed when there last was one, and what
 	// anybody was seen or recorded to have executed since.
 	Held gtid.Set
+	// Dissolved is the view for which a human's word to have a group go on was taken, and of which those who
+	// were still online were told to leave for it.
+	Dissolved string
 	// Replacing are the Pods, by their UIDs, whose managers are being replaced in place.
 	Replacing []string
 }

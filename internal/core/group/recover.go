@@ -134,10 +134,10 @@ func (d *decision) holdsSeen(name string) bool {
 
 // isOutdated reports whether the view of the group in which the human's word was given
 // has passed: by the views of those who are still online, or where nobody is by the last
-// view that had a quorum.
+// view that had a quorum. A word for which they were told to leave was of their view, and stands.
 func (d *decision) isOutdated(survivors []*core.Instance) bool {
 	asked := d.Cluster.Group.ForceView
-	if asked == "" {
+	if asked == "" || d.Plan.Carried.Dissolved == asked {
 		return false
 	}
 	if len(survivors) == 0 {
@@ -269,6 +269,7 @@ func (d *decision) dissolve(r *recovery) {
 	for _, in := range r.survivors {
 		d.Do(core.ReceivePromise{Instance: in.Name, Epoch: d.Status.Epoch + 1})
 	}
+	d.Plan.Carried.Dissolved = d.Cluster.Group.ForceView
 	d.Doing(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the "+
 		"group, and it is rebooted", r.more))
 }

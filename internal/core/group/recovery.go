@@ -214,6 +214,7 @@ func (d *decision) newRecovery() *recovery {
 
 // weigh looks from whom a group may go on for which a human asks.
 func (d *decision) weigh(r *recovery) {
+	d.Plan.Carried.Dissolved = d.Observation.Carried.Dissolved // as long as the word stands
 	sources := d.recoverySources()
 	r.survivors = d.survivors()
 	r.isOutdated = d.isOutdated(r.survivors)
