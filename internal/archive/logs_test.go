@@ -221,7 +221,7 @@ func isLog(t *testing.T, raw []byte, p facts.Part) {
 
 // A piece is stored under the hash of what was read: that of a rotten block would be right.
 func TestALargeTransactionIsLookedAtBeforeItIsStored(t *testing.T) {
-	const size = 35000 // of which a part holds 10000
+	const size = 35000              // of which a part holds 10000
 	const last = size%4000 + 19 + 4 // bytes of its last event
 	spoil := map[string]func([]byte){
 		"a byte in its third piece": func(b []byte) { b[25000] ^= 1 },
