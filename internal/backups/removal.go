@@ -187,8 +187,10 @@ func (r *remover) account(ctx context.Context, m *removal, job *batchv1.Job) err
 
 // held tells why no Job removes the data now, and what can be done. It holds until one does.
 func (r *remover) held(ctx context.Context, m *removal, why string) (again time.Duration, err error) {
-	again, err = r.stays(ctx, m, core.ReasonBackupRemovalHeld, why)
-	return min(again, heldPause), err
+	if again, err = r.stays(ctx, m, core.ReasonBackupRemovalHeld, why); m.fails == nil {
+		again = min(again, heldPause)
+	}
+	return again, err
 }
 
 // failed tells why the Job did not remove the data. It holds until they are gone, for the next Job may
