@@ -184,6 +184,19 @@ func (s *script) command(td *datadriven.TestData) string {
 	return ""
 }
 
+// setNode says what Kubernetes has of the node of an instance. One that is gone or out of service has been off
+// for long, unless it lives.
+func (s *script) setNode(in *inst, is []string) {
+	in.node = core.Node{Exists: is[0] != "gone", OutOfService: is[0] == "out-of-service", Draining: is[0] == "draining"}
+	if is[0] == "draining" || slices.Contains(is, "lives") {
+		return
+	}
+	in.cut = true
+	s.w.lose(in)
+	s.w.manage()
+	s.w.lease.UnchangedSince = s.w.now.Add(-core.LeaseTTL)
+}
+
 // about are the verbs that name an instance.
 func (s *script) about(verb string, a args) string {
 	in := s.w.add(a.name)
@@ -213,14 +226,7 @@ func (s *script) about(verb string, a args) string {
 	case "volume":
 		s.setVolume(in, a.keys[0])
 	case "node":
-		in.node = core.Node{Exists: a.keys[0] != "gone", OutOfService: a.keys[0] == "out-of-service",
-			Draining: a.keys[0] == "draining"}
-		if a.keys[0] != "draining" && !slices.Contains(a.keys, "lives") {
-			in.cut = true
-			s.w.lose(in)
-			s.w.manage()
-			s.w.lease.UnchangedSince = s.w.now.Add(-core.LeaseTTL)
-		}
+		s.setNode(in, a.keys)
 	case "lost":
 		s.w.lose(in)
 		s.w.unheard[in.name] = a.vals["why"]

@@ -240,12 +240,7 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 		w.endMysqld(in)
 		in.held, in.deaf, in.blind = true, true, true
 	case "volume":
-		if last.Key == "deleting" {
-			in.vol.Deleting = true
-			return
-		}
-		w.leave(in.name)
-		in.empty()
+		w.volumeIs(in, last.Key)
 	case "holds":
 		in.executed = gtid.MustParse(groupUUID + ":" + last.Key)
 	case "errant":
@@ -262,6 +257,16 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 	default:
 		t.Fatalf("nobody knows the verb %s", td.Cmd)
 	}
+}
+
+// volumeIs has its volume go when its Pod does, or be gone with it.
+func (w *world) volumeIs(in *instance, what string) {
+	if what == "deleting" {
+		in.vol.Deleting = true
+		return
+	}
+	w.leave(in.name)
+	in.empty()
 }
 
 // hang has mysqld answer nobody, or its volume complete no write, or writes again.
