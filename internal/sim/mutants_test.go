@@ -172,7 +172,7 @@ func mutantsOfOperator() []mutant {
 				}
 			}
 		}}},
-		{name: "an election with too few positions known", seed: 9, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+		{name: "an election with too few positions known", seed: 45, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 			if o.Cluster.Durability.Mode == core.DurabilityQuorum {
 				o.Cluster.Durability.Mode = core.DurabilityRequired
 			}
@@ -314,7 +314,7 @@ func mutantsOfAgent() []mutant {
 				f.Word = &agent.Word{At: f.Now, Epoch: f.Cluster.Epoch, Instance: f.Cluster.Promotion.Instance}
 			}
 		}}},
-		{name: "a diverged replica acknowledges", seed: 56, mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
+		{name: "a diverged replica acknowledges", seed: 406, mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
 			if d.Reason == "Diverged" && (f.Replicating != f.Cluster.Promotion.Instance || f.Server.Replication != nil && !f.Server.Replication.IORunning) {
 				d.Actions = []agent.Action{agent.Follow{Instance: f.Cluster.Promotion.Instance}}
 			} else if d.Reason == "Diverged" {
@@ -368,7 +368,7 @@ func mutantsOfShells() []mutant {
 
 func mutantsOfCache() []mutant {
 	return []mutant{
-		{name: "the page cache of another boot is taken for the same", seed: 265, mutation: mutation{AnyBoot: true}},
+		{name: "the page cache of another boot is taken for the same", seed: 9, mutation: mutation{AnyBoot: true}},
 		{name: "the page cache of another mount is taken for the same", seed: 297, mutation: mutation{AnyMount: true}},
 		{name: "a volume's word that it could not write is not heard", seed: 169,
 			mutation: mutation{WriteErrorsIgnored: true}},
