@@ -197,6 +197,7 @@ func (m *manager) known() *agent.Facts {
 			f.TailEpoch, f.TailBase = r.tail()
 		}
 		f.Member = m.membership.of(r.GroupOf)
+		f.Member.ViewEpoch = s.cluster.latest.Epoch
 	}
 	m.replicationFacts(f)
 	return f

@@ -46,6 +46,8 @@ type MemberFacts struct {
 	// Of is the group that this data was a member of when the operator knew that there
 	// was one; "" for none.
 	Of string
+	// ViewEpoch is the highest epoch that the Cluster's status was seen to have.
+	ViewEpoch int64
 	// RebootEpoch is the epoch of the last order to reboot the group from this
 	// data.
 	RebootEpoch int64
@@ -216,10 +218,11 @@ func admitMembers(f *Facts) (Decision, bool) {
 }
 
 // leaveOnWish has the member leave the group and stay out when the operator asked for it, to
-// remove or recreate it.
+// remove or recreate it. The epoch in which it might come back stays begun where the status was set
+// back: by that alone no member leaves.
 func leaveOnWish(f *Facts) (Decision, bool) {
 	below := f.NoReceivingBelow
-	if below <= f.Cluster.Epoch {
+	if below <= max(f.Cluster.Epoch, f.Member.ViewEpoch) {
 		return pass()
 	} else if isIn(f.view()) {
 		return tell(core.Running, core.MemberLeaving, "leaves the group", LeaveGroup{Why: "the operator asked for it"})
@@ -329,6 +332,10 @@ func join(f *Facts) (Decision, bool) {
 func joinExisting(f *Facts) (Decision, bool) {
 	if f.Cluster.Group.Excluded {
 		return excluded(f)
+	}
+	if seen := f.Member.ViewEpoch; seen > f.Cluster.Epoch { // whom the group went on without since is not in it
+		return tell(core.Running, core.MemberAwaitingGroup, fmt.Sprintf("waits until the Cluster's status is mended: it "+
+			"was set back to epoch %d, and epoch %d of it has been seen", f.Cluster.Epoch, seen))
 	}
 	primary := f.Cluster.CurrentPrimary
 	if primary == "" || primary == f.Me {

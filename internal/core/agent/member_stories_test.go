@@ -91,7 +91,7 @@ func (s *story) group(key, value string) bool {
 	return true
 }
 
-// majority is what tells whether the others are one.
+// majority is what tells whether the others are one, and whether what the Cluster says of them is of the past.
 func (s *story) majority(key, value string) bool {
 	g, m := s.f.Cluster.Group, &s.f.Member
 	switch key {
@@ -99,6 +99,8 @@ func (s *story) majority(key, value string) bool {
 		g.HasQuorum = value != "no"
 	case "online":
 		g.Online = strings.Split(value, ",")
+	case "seen":
+		m.ViewEpoch = number(value)
 	case "last": // what mysqld told last, as primary or secondary
 		last := *s.f.Server.Group
 		last.Role = core.MemberRole(value)

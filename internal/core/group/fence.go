@@ -3,6 +3,7 @@ package group
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"cnmsql.co/internal/core"
 )
@@ -62,6 +63,11 @@ func (d *decision) isGoing(name string) bool {
 
 // reinit makes the data of members again on a human's word, one after another.
 func (d *decision) reinit() {
+	if len(d.Cluster.Reinit) > 0 && d.isPast() { // the requests may be of the past, too
+		d.Doing("the data of " + strings.Join(core.ReinitNames(d.Cluster.Reinit), ", ") +
+			" is recreated when the Cluster's status is mended, which was set back")
+		return
+	}
 	for _, asked := range d.SettleReinits(d.Status.CurrentPrimary) {
 		name := asked.Instance
 		in := d.Instance(name)
@@ -93,7 +99,7 @@ func (d *decision) clearReinit(asked core.ReinitRequest, in *core.Instance) bool
 // welcomeBack begins the next epoch, in which a member joins again that was asked to leave,
 // and need not any more.
 func (d *decision) welcomeBack() {
-	if d.Cluster.Group.ForceQuorum { // those who were told to leave make way for a group that is rebooted
+	if d.Cluster.Group.ForceQuorum || d.isPast() { // those who were told to leave make way for one that is rebooted
 		return
 	}
 	for i := range d.Instances {
@@ -117,6 +123,10 @@ func isOf(r core.Report, in *core.Instance) bool {
 // haveLeave has a member leave the group, if it can be spared, and reports whether it is out: the
 // group has what it acknowledged then.
 func (d *decision) haveLeave(in *core.Instance, what string) bool {
+	if d.isPast() {
+		d.Doing(what + " waits until the Cluster's status is mended, which was set back")
+		return false
+	}
 	if _, listed := d.seen.members[in.Name]; !listed {
 		return true
 	}

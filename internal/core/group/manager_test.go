@@ -81,7 +81,7 @@ func (w *world) facts(in *instance) *agent.Facts {
 	if !in.silentSince.IsZero() {
 		f.Mysqld.AnsweredAt = in.silentSince
 	}
-	f.Member.Of = in.of
+	f.Member.Of, f.Member.ViewEpoch = in.of, in.viewEpoch
 	if in.answers() {
 		f.Server = w.server(in)
 		m.member.Last = f.Server.Group

@@ -26,7 +26,9 @@ func (d *decision) mirror() {
 		d.Tell(core.ReasonQuorumRestored, fmt.Sprintf("the group has its quorum: %d members are online", d.seen.online))
 	}
 	d.g.OutageTried = ""
-	d.takeBack()
+	if !d.isPast() {
+		d.takeBack()
+	}
 	d.g.ViewID = d.seen.viewID
 	d.g.ViewMax = max(d.g.ViewMax, len(d.seen.members))
 	d.g.OnlineMax = max(d.g.OnlineMax, d.seen.online)
@@ -56,8 +58,15 @@ func (d *decision) noteBootstrap() {
 	d.adopt(in.Name)
 }
 
+// adopt takes over a group that is made. Where the status was lost, it does not tell whom the group went on
+// without.
 func (d *decision) adopt(primary string) {
 	d.g.Bootstrapped = true
+	text := primary + " has made the group " + d.g.Name
+	if last := d.lastEpoch(); last > d.Status.Epoch {
+		text += "; the Cluster's status was lost: " + d.leaveUnknown()
+		d.Status.Epoch = last
+	}
 	for i := range d.Instances { // orders of an earlier epoch would be refused
 		if r, known := d.Instances[i].Report.Get(); known {
 			d.Status.Epoch = max(d.Status.Epoch, r.SeenEpoch)
@@ -66,12 +75,12 @@ func (d *decision) adopt(primary string) {
 	if d.Status.EstablishedAt.IsZero() {
 		d.Status.EstablishedAt = d.Now
 	}
-	d.Tell(core.ReasonGroupBootstrapped, primary+" has made the group "+d.g.Name)
+	d.Tell(core.ReasonGroupBootstrapped, text)
 	d.Again = true
 }
 
 // follow mirrors the elected primary. The target moves with it: an old wish must not
-// move the primary back when its holder returns.
+// move the primary back when its holder returns. An epoch is begun only by mendStatus where some were lost.
 func (d *decision) follow(primary string) {
 	if d.Status.CurrentPrimary == primary {
 		return
@@ -79,7 +88,9 @@ func (d *decision) follow(primary string) {
 	former := d.Status.CurrentPrimary
 	op := d.Status.Operation
 	d.Status.CurrentPrimary, d.Status.CurrentPrimaryAt, d.Status.Return = primary, d.Now, nil
-	d.Status.Epoch++
+	if !d.isPast() {
+		d.Status.Epoch++
+	}
 	switch {
 	case former == "":
 		d.Tell(core.ReasonPrimaryEstablished, primary+" is the primary")

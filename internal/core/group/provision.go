@@ -223,7 +223,7 @@ func (d *decision) isOldest(name string) bool {
 // join gives every instance without data a donor: a secondary if one is free, so that
 // the primary is spared; one recipient a donor.
 func (d *decision) join() {
-	if !d.seen.agreed || d.seen.primary == "" {
+	if !d.seen.agreed || d.seen.primary == "" || d.isPast() {
 		return
 	}
 	busy := d.BusyDonors()

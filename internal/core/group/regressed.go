@@ -17,10 +17,11 @@ const staleStatus = 5 * time.Second
 // so: it was set back, as when etcd is restored from a backup. The group goes on, for it elects by
 // itself. But nobody joins, and no order is taken, in an epoch that has passed; and the status may
 // have forgotten whom the group went on without. So it gets an epoch that nobody has seen, and
-// nobody joins by what it holds alone who is outside of the group then.
+// nobody joins by what it holds alone who is outside of the group then. Until then nothing else begins
+// an epoch, for it would only hide that some were lost, and nobody is told to do anything: see isPast.
 func (d *decision) mendStatus() {
 	last := d.lastEpoch()
-	if !d.g.Bootstrapped || last <= d.Status.Epoch {
+	if !d.g.Bootstrapped || !d.isPast() {
 		return
 	}
 	d.Plan.Carried.Regressed = d.Observation.Carried.Regressed.Or(last, d.Now)
@@ -50,6 +51,10 @@ func (d *decision) lastEpoch() (last int64) {
 	return last
 }
 
+// isPast reports whether an instance saw a later epoch of the status than it has: it was set back, and
+// is not mended yet.
+func (d *decision) isPast() bool { return d.lastEpoch() > d.Status.Epoch }
+
 // nextEpoch is one of which nobody has heard.
 func (d *decision) nextEpoch() int64 { return max(d.Status.Epoch, d.lastEpoch()) + 1 }
 
@@ -66,11 +71,7 @@ func (d *decision) restoreStatus(last int64) {
 	d.Status.Operation, d.Status.Return = nil, nil
 	d.Status.TargetPrimary, d.Status.TargetPrimaryAt = d.seen.primary, d.Now
 	d.g.New = nil
-	kept := d.leaveUnknown()
-	text := "nobody is left out"
-	if len(kept) > 0 {
-		text = "what the group went on from without " + strings.Join(kept, ", ") + " is not known: kept out of it"
-	}
+	text := d.leaveUnknown()
 	d.Announce(true, core.ReasonStatusRestored, "", fmt.Sprintf("the Cluster's status had gone back to epoch %d, and "+
 		"instances have seen epoch %d: it follows the group, of which %s is the primary, in epoch %d; %s", was, last,
 		d.seen.primary, d.Status.Epoch, text))
@@ -78,8 +79,10 @@ func (d *decision) restoreStatus(last int64) {
 }
 
 // leaveUnknown has everybody left out who may have data and is not in the group, as if those who went
-// on had held nothing before: whatever it holds, its numbers may stand for other transactions by now.
-func (d *decision) leaveUnknown() (names []string) {
+// on had held nothing before: whatever it holds, its numbers may stand for other transactions by now. It
+// returns who that is, in words.
+func (d *decision) leaveUnknown() string {
+	var names []string
 	d.g.LeftOut = nil
 	for i := range d.Instances {
 		in := &d.Instances[i]
@@ -89,5 +92,8 @@ func (d *decision) leaveUnknown() (names []string) {
 		d.g.LeftOut = append(d.g.LeftOut, core.LeftOut{Instance: in.Name, Held: gtid.Set{}})
 		names = append(names, in.Name)
 	}
-	return names
+	if len(names) == 0 {
+		return "nobody is left out"
+	}
+	return "what the group went on from without " + strings.Join(names, ", ") + " is not known: kept out of it"
 }

@@ -50,7 +50,8 @@ import (
 //	operator lost                 another begins, and knows what the status records
 //	release | mysql 9.8.0         managers of another release | of Pods that are made from now on
 //	slow                          the group does not hand over when it is asked to
-//	status lost|epoch=5           the Cluster's status is lost | is set back, to when nobody was left out
+//	status lost|epoch=5           the Cluster's status is lost | is set back, to when nobody was left out;
+//	                              primary=c-1 without=c-2: but that, and to when that was the primary
 //	advance 5s                    time passes
 //	decide                        one decision; its effects are not carried out
 //	step                          one pass of those that run makes
@@ -154,7 +155,7 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 	case "mysql":
 		w.mysql = names[0]
 	case "status":
-		w.setBack(number(td, "epoch", 0))
+		w.setBack(td)
 	default:
 		for _, name := range names[:max(1, len(names)-extra(td.Cmd))] {
 			w.happens(t, td, w.get(name))
@@ -164,15 +165,26 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 	return ""
 }
 
-// setBack has a status that was written before anybody was left out, or none.
-func (w *world) setBack(epoch int) {
-	if epoch == 0 {
-		w.cluster.Status = core.Status{}
-		return
+// setBack has a status that was written before anybody was left out, or diverged, or none.
+func (w *world) setBack(td *datadriven.TestData) {
+	s := &w.cluster.Status
+	g := *s.Group
+	for _, a := range td.CmdArgs {
+		switch a.Key {
+		case "lost":
+			*s = core.Status{}
+			return
+		case "epoch":
+			s.Epoch, s.Group, s.Diverged = int64(number(td, a.Key, 0)), &g, nil
+			g.LeftOut, g.Recoveries = nil, nil
+		case "primary":
+			s.CurrentPrimary = a.Vals[0]
+		case "without":
+			for _, name := range a.Vals {
+				g.LeftOut = append(g.LeftOut, core.LeftOut{Instance: name, Held: w.get(name).holds()})
+			}
+		}
 	}
-	g := *w.cluster.Status.Group
-	g.LeftOut, g.Recoveries = nil, nil
-	w.cluster.Status.Epoch, w.cluster.Status.Group = int64(epoch), &g
 }
 
 // specify changes what is wished.

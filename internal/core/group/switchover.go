@@ -13,7 +13,7 @@ import (
 // primary, when somebody wishes that, and gives up at the deadline. There is no way back to
 // go: the group is consistent at any time. Nor can the group be told to stop once it elects.
 func (d *decision) switchOver() {
-	if !d.seen.agreed || d.seen.primary == "" ||
+	if !d.seen.agreed || d.seen.primary == "" || d.isPast() ||
 		d.Status.Operation != nil && d.Status.Operation.Kind != core.OperationSwitchover {
 		return
 	}
