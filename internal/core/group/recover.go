@@ -91,9 +91,10 @@ func (d *decision) awaitStart(r *recovery) {
 
 // onlyMember is the one member of a group that never had another, whose mysqld has been
 // restarted. Nobody else can hold anything, so that no human is needed; "" where there are,
-// or were, others. An instance that is still being made is none.
+// or were, others. An instance that is still being made is none. Whether there were others a status
+// that was set back does not tell, and an order in its epoch would be refused.
 func (d *decision) onlyMember() string {
-	if !d.g.Bootstrapped || d.seen.agreed || !d.neverHadMore() {
+	if d.isPast() || !d.g.Bootstrapped || d.seen.agreed || !d.neverHadMore() {
 		return ""
 	}
 	members := d.named(func(in *core.Instance) bool { return !d.neverJoined(in) })
@@ -267,7 +268,7 @@ func (d *decision) takeAsItIs(r *recovery) {
 // holds more.
 func (d *decision) dissolve(r *recovery) {
 	for _, in := range r.survivors {
-		d.Do(core.ReceivePromise{Instance: in.Name, Epoch: d.Status.Epoch + 1})
+		d.Do(core.ReceivePromise{Instance: in.Name, Epoch: d.nextEpoch()})
 	}
 	d.Plan.Carried.Dissolved = d.Cluster.Group.ForceView
 	d.Doing(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the "+
