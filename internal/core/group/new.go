@@ -38,14 +38,20 @@ func (d *decision) everMembers() int {
 	return len(d.named(func(in *core.Instance) bool { return !d.g.IsNew(in.Name) }))
 }
 
+// isNew reports whether the instance is on the list, and nothing says otherwise. The list may be of the past: of
+// one that is not heard, it counts only while no container of it has run since it was made.
+func (d *decision) isNew(in *core.Instance) bool {
+	return d.g.IsNew(in.Name) && (in.Report.Known() || in.Pod.Is(isUnstarted))
+}
+
+func isUnstarted(pod core.Pod) bool { return !pod.Exists || pod.NeverStarted }
+
 // holdsNothing reports whether it is known that the instance holds nothing of the group: it says so, it
 // was given nothing since it was made, or nothing ever ran on its volume.
 func (d *decision) holdsNothing(in *core.Instance) bool {
-	return in.SaysEmpty() || d.g.IsNew(in.Name) || !in.Report.Known() && neverRan(in)
+	return in.SaysEmpty() || d.isNew(in) || !in.Report.Known() && neverRan(in)
 }
 
 func neverRan(in *core.Instance) bool {
-	pod, known := in.Pod.Get()
-	vol, volKnown := in.Volume.Get()
-	return known && volKnown && (!pod.Exists || pod.NeverStarted) && !vol.Bound
+	return in.Pod.Is(isUnstarted) && in.Volume.Is(func(vol core.Volume) bool { return !vol.Bound })
 }

@@ -19,9 +19,10 @@ func newcomer() core.Observation {
 	return w.observe()
 }
 
-// unheard has the second instance not heard, and those new who are named.
-func unheard(names ...string) func(*core.Observation) {
+// unheard has the second instance not heard, its Pod as it is said, and those new who are named.
+func unheard(pod core.Pod, names ...string) func(*core.Observation) {
 	return func(o *core.Observation) {
+		o.Instances[1].Pod = core.Known(pod, o.Now, o.Now)
 		again := *o.Cluster.Status.Group
 		again.New, o.Cluster.Status.Group = names, &again
 		o.Instances[1].Report = core.Fact[core.Report]{}
@@ -58,8 +59,10 @@ func TestWhoIsEmptyIsANewcomerOnlyWhereNobodyEverJoined(t *testing.T) {
 			r.Server = &core.Server{Executed: r.Server.Executed}
 			o.Instances[0].Report = core.Known(r, o.Now, o.Now)
 		}, false},
-		"it is not heard":      {unheard(), false},
-		"nor heard, but new":   {unheard("c-2"), true},
+		"it is not heard":      {unheard(core.Pod{Exists: true, NeverStarted: true}), false},
+		"nor heard, but new":   {unheard(core.Pod{Exists: true, NeverStarted: true}, "c-2"), true},
+		"new, no Pod":          {unheard(core.Pod{}, "c-2"), true},
+		"new by an old list":   {unheard(core.Pod{Exists: true}, "c-2"), false},
 		"what it says is old":  {func(o *core.Observation) { agedReport(&o.Instances[1], o.Now) }, false},
 		"it has data":          {report(func(r *core.Report) { r.Data = core.DataPopulated }), false},
 		"its data was removed": {report(func(r *core.Report) { r.Server = &core.Server{DataRemoved: true} }), false},

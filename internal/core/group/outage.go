@@ -86,7 +86,7 @@ func (d *decision) awaits(in *core.Instance) string {
 	r, known := in.Report.Get()
 	_, heard := viewOf(in)
 	switch {
-	case d.g.IsNew(in.Name): // whatever becomes of it: it holds nothing
+	case d.isNew(in): // whatever becomes of it: it holds nothing
 		return ""
 	case !known:
 		return "no answer"

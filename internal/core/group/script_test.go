@@ -51,7 +51,8 @@ import (
 //	release | mysql 9.8.0         managers of another release | of Pods that are made from now on
 //	slow                          the group does not hand over when it is asked to
 //	status lost|epoch=5           the Cluster's status is lost | is set back, to when nobody was left out;
-//	                              primary=c-1 without=c-2: but that, and to when that was the primary
+//	                              primary=c-1 without=c-2: but that, and to when that was the primary;
+//	                              new=c-2: to when there was one member, and that was being made
 //	advance 5s                    time passes
 //	decide                        one decision; its effects are not carried out
 //	step                          one pass of those that run makes
@@ -179,6 +180,8 @@ func (w *world) setBack(td *datadriven.TestData) {
 			g.LeftOut, g.Recoveries = nil, nil
 		case "primary":
 			s.CurrentPrimary = a.Vals[0]
+		case "new":
+			g.New, g.ViewMax = a.Vals, 1
 		case "without":
 			for _, name := range a.Vals {
 				g.LeftOut = append(g.LeftOut, core.LeftOut{Instance: name, Held: w.get(name).holds()})
