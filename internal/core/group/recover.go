@@ -348,7 +348,9 @@ func (d *decision) awaitRecovery(r *recovery) {
 	op := d.Status.Operation
 	d.takeBackWord(r)
 	d.orderAgain(op)
-	d.Doing(d.rebootFails())
+	if fails := d.rebootFails(); fails != "" {
+		d.Doing(fails)
+	}
 	d.Doing(fmt.Sprintf("%s, %s goes on (%s); it may take a minute or two, and mysqld answers no question about its "+
 		"group meanwhile", onWord(op), op.To, d.without()))
 	d.RecheckAt(op.Deadline)
