@@ -168,7 +168,7 @@ type leaseKeeper struct {
 type leased interface {
 	facts() *agent.Facts
 	// reread reads the Cluster from the API server, and goes by it unless a newer view came meanwhile.
-	reread(ctx context.Context) (*v1alpha1.Cluster, error)
+	reread(ctx context.Context) (c *v1alpha1.Cluster, taken bool, err error)
 	// noteConfirmed: the promotion of an epoch was read from the API server.
 	noteConfirmed(epoch int64)
 }
@@ -201,7 +201,7 @@ var errEpochEnded = errors.New("that epoch has ended")
 // confirmPromotion reads the Cluster from the API server: a view that is behind may permit
 // what is of the past.
 func (k *leaseKeeper) confirmPromotion(ctx context.Context, epoch int64) error {
-	c, err := k.by.reread(ctx)
+	c, _, err := k.by.reread(ctx)
 	if err != nil {
 		return fmt.Errorf("confirming the promotion of epoch %d: %w", epoch, err)
 	}

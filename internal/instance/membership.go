@@ -42,7 +42,7 @@ type grouped interface {
 	// object is the Cluster; nil before it is known. reread reads it from the API server, and goes by it unless a
 	// newer view came meanwhile, and noteEpoch takes note of an epoch.
 	object() *v1alpha1.Cluster
-	reread(ctx context.Context) (*v1alpha1.Cluster, error)
+	reread(ctx context.Context) (c *v1alpha1.Cluster, taken bool, err error)
 	noteEpoch(epoch int64)
 	// poll asks mysqld how it is, and killMysqld ends it; that is no crash.
 	poll(ctx context.Context)
@@ -152,7 +152,11 @@ const groupLimit = 2 * time.Minute
 // bootstrapGroup makes the group. What the Cluster says is read again: what was
 // heard of it may be of before the group was made.
 func (g *membership) bootstrapGroup(ctx context.Context, a agent.BootstrapGroup) error {
-	if _, err := g.by.reread(ctx); err != nil {
+	_, taken, err := g.by.reread(ctx)
+	if err == nil && !taken {
+		err = errors.New("the Cluster changed while it was read")
+	}
+	if err != nil {
 		return fmt.Errorf("making the group: %w", err)
 	}
 	d := agent.Decide(g.by.facts())
@@ -183,7 +187,7 @@ func (g *membership) startGroup(bootstrap bool) error {
 		defer cancel()
 		err := g.roles().JoinGroup(ctx, seeds, account, bootstrap)
 		if off := g.endBootstrap(ctx); off != nil {
-			g.log.Error("failed; it is tried again", "error", off)
+			g.log.Error("mysqld is still set to make a group; it is tried again to take that back", "error", off)
 		}
 		g.change(func(s *memberState) { s.noteTried(ctx, err) })
 		if err != nil {

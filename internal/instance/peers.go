@@ -46,7 +46,7 @@ type inquirer struct {
 // inquired is what an inquirer asks of its manager.
 type inquired interface {
 	// reread reads the Cluster from the API server, and goes by it unless a newer view came meanwhile.
-	reread(ctx context.Context) (*v1alpha1.Cluster, error)
+	reread(ctx context.Context) (c *v1alpha1.Cluster, taken bool, err error)
 	// retell has the report made again, and the worker look.
 	retell()
 }
@@ -167,7 +167,7 @@ func (q *inquirer) askSuccessor(a agent.AskSuccessor) error {
 func (q *inquirer) askWord() error {
 	return q.ask(func(ctx context.Context) (func(*peersState), error) {
 		at := time.Now()
-		c, err := q.by.reread(ctx)
+		c, _, err := q.by.reread(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -181,11 +181,16 @@ func (q *inquirer) askWord() error {
 
 // What an inquirer, and others, ask of their manager, besides.
 
-func (m *manager) reread(ctx context.Context) (*v1alpha1.Cluster, error) {
+// reread reads the Cluster from the API server, and tells whether the answer is the view now. It is not where
+// another view came meanwhile: which of the two is newer is not known.
+func (m *manager) reread(ctx context.Context) (c *v1alpha1.Cluster, taken bool, err error) {
 	views := get(m, func(s *state) int { return s.cluster.views })
-	c, err := m.kube.Cluster(ctx)
-	if err == nil {
-		m.takeView(c, func(s *state) bool { return s.cluster.views == views })
+	if c, err = m.kube.Cluster(ctx); err != nil {
+		return nil, false, err
 	}
-	return c, err
+	m.takeView(c, func(s *state) bool {
+		taken = s.cluster.views == views
+		return taken
+	})
+	return c, taken, nil
 }

@@ -23,7 +23,7 @@ type publisher struct {
 type published interface {
 	facts() *agent.Facts
 	// reread reads the Cluster from the API server, and goes by it unless a newer view came meanwhile.
-	reread(ctx context.Context) (*v1alpha1.Cluster, error)
+	reread(ctx context.Context) (c *v1alpha1.Cluster, taken bool, err error)
 }
 
 func newPublisher(m *manager) *publisher {
@@ -57,7 +57,7 @@ func (p *publisher) keepPublished(ctx context.Context) {
 // publishPrimary reads the Cluster again, so that nothing is written by the hand
 // of an instance that was replaced meanwhile.
 func (p *publisher) publishPrimary(ctx context.Context) error {
-	c, err := p.by.reread(ctx)
+	c, _, err := p.by.reread(ctx)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func TestADamagedBackupIsFetchedLessAndLessOften(t *testing.T) {
 			return r.State == core.Failed && one.remembers().RestoreFailures.Times == times
 		})
 		waits := time.Until(one.m.facts().Problem.RetryAt)
-		if !strings.Contains(r.Message, "PartDamaged") || waits > pause || waits < pause-10*time.Second {
+		if !strings.Contains(r.Message, "PartDamaged") || waits > pause || waits < pause-25*time.Second {
 			t.Errorf("failed %d times, it begins anew after %s, and says %s", times, waits, r.Message)
 		}
 	}
