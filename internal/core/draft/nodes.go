@@ -18,6 +18,9 @@ func (d *Draft) TellTaintLeft() {
 			!in.Pod.Is(func(p core.Pod) bool { return p.Exists && p.UID == r.PodUID && p.Node == r.Node }) {
 			continue
 		}
+		if p := d.Status.Promotion; p != nil && p.Instance == in.Name && p.Node != r.Node {
+			continue // the node is that of the Pod that was promoted
+		}
 		names = append(names, in.Name)
 		if !slices.Contains(nodes, r.Node) {
 			nodes = append(nodes, r.Node)

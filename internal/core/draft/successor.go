@@ -2,7 +2,7 @@ package draft
 
 import (
 	"cmp"
-	"slices"
+	"time"
 
 	"cnmsql.co/internal/core"
 )
@@ -19,8 +19,7 @@ type Candidate struct {
 // nothing is known does not count as drained, nor such a Pod as one that is current and ready.
 func (d *Draft) ByFitness(a, b Candidate) int {
 	goes := func(in *core.Instance) int {
-		return 4*btoi(d.gaveUp(in.Name)) + 2*btoi(d.IsSurplus(in)) +
-			btoi(in.Node.Is(func(n core.Node) bool { return n.Draining }))
+		return 2*btoi(d.IsSurplus(in)) + btoi(in.Node.Is(func(n core.Node) bool { return n.Draining }))
 	}
 	penalty := func(c Candidate) int {
 		r := c.Report.Server.Replication
@@ -30,16 +29,20 @@ func (d *Draft) ByFitness(a, b Candidate) int {
 	}
 	lagA, _ := a.Report.Server.Lag()
 	lagB, _ := b.Report.Server.Lag()
-	return cmp.Or(cmp.Compare(goes(a.In), goes(b.In)), core.CompareSeries(a.Report.Version, b.Report.Version),
+	return cmp.Or(d.gaveUp(a.In.Name).Compare(d.gaveUp(b.In.Name)),
+		cmp.Compare(goes(a.In), goes(b.In)), core.CompareSeries(a.Report.Version, b.Report.Version),
 		cmp.Compare(penalty(a), penalty(b)), cmp.Compare(lagA, lagB))
 }
 
-// gaveUp reports whether a switchover to the instance is told to have been given up: it did not come close
-// in time, and another may.
-func (d *Draft) gaveUp(name string) bool {
-	return slices.ContainsFunc(d.Cluster.Status.Notices, func(n core.Notice) bool {
-		return n.Reason == core.ReasonGivenUp && n.Subject == name
-	})
+// gaveUp is when a switchover to the instance was given up, as the status still tells: it did not come close
+// in time, and another may. It is zero for all others, so that all have their turn.
+func (d *Draft) gaveUp(name string) time.Time {
+	for _, n := range d.Cluster.Status.Notices {
+		if n.Reason == core.ReasonGivenUp && n.Subject == name {
+			return n.Since
+		}
+	}
+	return time.Time{}
 }
 
 func btoi(b bool) int {
