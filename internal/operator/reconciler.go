@@ -423,9 +423,9 @@ func (r *Reconciler) noteFailure(ctx context.Context, c *v1alpha1.Cluster, f fai
 		text = err.Error()
 	}
 	state := r.state(c)
-	before := state.failed
-	state.failed = text
-	if text != "" && text != before {
+	before, now := state.failed, tell.WithoutAddresses(text)
+	state.failed = now
+	if text != "" && now != before {
 		tell.Event(r.Recorder, c, core.Event{Warning: true, Reason: core.ReasonActionFailed,
 			Message: "could not " + text})
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"regexp"
 	"syscall"
 
 	"cnmsql.co/internal/tell"
@@ -13,9 +12,6 @@ import (
 
 // unheardLimit is how many bytes it may take in a sentence to say why a manager cannot be reached.
 const unheardLimit = 160
-
-// addresses stand in many errors, and some are others each time: the port of this end.
-var addresses = regexp.MustCompile(`(https?://)?(\d+(\.\d+){3}|\[[0-9a-fA-F:.]+\])(:\d+)?`)
 
 // whyUnheard is why a manager cannot be reached, for people: what the innermost error says. It is the
 // same as long as the reason is, so that a status which has it is not written again and again.
@@ -37,5 +33,5 @@ func whyUnheard(err error) string {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}
-	return tell.Within(unheardLimit, addresses.ReplaceAllString(err.Error(), "it"))
+	return tell.Within(unheardLimit, tell.WithoutAddresses(err.Error()))
 }

@@ -5,6 +5,7 @@ package tell
 import (
 	"crypto/sha256"
 	"fmt"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,11 +31,17 @@ func Event(to events.EventRecorder, about runtime.Object, e core.Event) {
 
 // action is one for each text. The recorder takes events that are alike in all but their text for one
 // that is repeated, counts it, and shows the first text only: of three instances that are made in one
-// look, one would be told.
+// look, one would be told. Addresses make no other text: an error has another port of this end each time.
 func action(reason core.Reason, note string) string {
-	sum := sha256.Sum256([]byte(note))
+	sum := sha256.Sum256([]byte(WithoutAddresses(note)))
 	return fmt.Sprintf("%s-%x", reason, sum[:4])
 }
+
+var addresses = regexp.MustCompile(`(https?://)?(\d+(\.\d+){3}|\[[0-9a-fA-F:.]+\])(:\d+)?`)
+
+// WithoutAddresses is a text with "it" in place of each IP address, with its port and scheme: some are others
+// each time that the same error comes.
+func WithoutAddresses(text string) string { return addresses.ReplaceAllString(text, "it") }
 
 // Within is a message of at most so many bytes: the beginning of one that is longer.
 func Within(limit int, message string) string {

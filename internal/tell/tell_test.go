@@ -35,6 +35,9 @@ func TestTheSameTextHasTheSameAction(t *testing.T) {
 	if a, b := action(long, "making db-1"), action(long, "making db-1"); a != b || len(a) > 128 {
 		t.Errorf("%s and %s", a, b)
 	}
+	if a, b := action("X", "read 10.0.0.1:53412: reset"), action("X", "read 10.0.0.1:53413: reset"); a != b {
+		t.Errorf("another port makes another event: %s and %s", a, b)
+	}
 	if a, b := action(long, "making db-1"), action(long, "making db-2"); a == b {
 		t.Errorf("two texts have the action %s", a)
 	}
