@@ -72,7 +72,7 @@ func mayNotTouch(f *Facts) (Decision, bool) {
 	switch {
 	case !f.Locked && f.TerminatingSince.IsZero():
 		return tell(core.Starting, core.InstanceVolumeInUse, "waiting for the lock on the volume: another manager of "+
-			"this instance is still running on this node")
+			"this instance is still running on this node, or the volume completes no write")
 	case !f.Locked:
 		return tell(core.Stopped, core.InstanceVolumeInUse, "stopped while waiting for the lock on the volume", Exit{})
 	case f.Foreign && f.TerminatingSince.IsZero():

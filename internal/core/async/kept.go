@@ -20,7 +20,7 @@ func (d *decision) chooseAdopted() {
 	all, unheard := d.adopted()
 	if unheard != "" {
 		d.Doing("waiting to hear what " + unheard + " holds, whose volume is adopted; if it is gone for good, " +
-			"delete its Pod and PersistentVolumeClaim")
+			"delete its PersistentVolumeClaim, then its Pod")
 		return
 	}
 	if len(all) == 0 {

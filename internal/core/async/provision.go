@@ -272,7 +272,7 @@ func (d *decision) clearRemoval(victim, holder *core.Instance) bool {
 			" may have acknowledged before it lost its data, and then it is removed")
 	case !serves:
 		d.Doing("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; " +
-			"delete its Pod and PersistentVolumeClaim yourself if that does not matter")
+			"delete its PersistentVolumeClaim, then its Pod yourself if that does not matter")
 	case r.NoReceivingBelow <= d.Status.Promotion.Epoch:
 		d.beginRemoval(victim, holder)
 	case receives(r):

@@ -135,7 +135,7 @@ func (d *decision) unproven() string {
 		return ""
 	}
 	return fmt.Sprintf("%s more than when the group was to go on without %s, which was never seen to have come "+
-		"about; they may hold more, too, so that the same numbers may stand for different transactions. Look at what they hold, and save what is needed; then delete the Pod and PersistentVolumeClaim of whoever is to give up what only it holds, and ask again",
+		"about; they may hold more, too, so that the same numbers may stand for different transactions. Look at what they hold, and save what is needed; then delete the PersistentVolumeClaim, then the Pod, of whoever is to give up what only it holds, and ask again",
 		agree(gone, "holds", "hold"), strings.Join(others, ", "))
 }
 

@@ -60,7 +60,7 @@ func (d *decision) keep(in *core.Instance) {
 		d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal, Image: d.ImageFor(in, d.givers())})
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
-	case d.KeepsData(in, d.seen.primary):
+	case !d.g.IsNew(in.Name) && d.KeepsData(in, d.seen.primary):
 	case pod.Terminated, pod.Rejected, !vol.Exists, vol.Deleting, d.IsCorrected(in, pod, d.givers()):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
@@ -89,7 +89,7 @@ func (d *decision) shrink() bool {
 			"has; if they do not matter: kubectl cnmsql reinit "+d.Cluster.Name+" "+victim.Name)
 	case !known && !d.holdsNothing(victim):
 		d.Doing("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; " +
-			"delete its Pod and PersistentVolumeClaim yourself if that does not matter")
+			"delete its PersistentVolumeClaim, then its Pod yourself if that does not matter")
 	case known && !d.holdsNothing(victim) && r.Server == nil:
 		d.Doing("waiting for mysqld of " + victim.Name + ", which is to be removed")
 	case d.haveLeave(victim, what) && d.compareHeld(victim, what):

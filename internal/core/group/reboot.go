@@ -107,7 +107,7 @@ func (d *decision) rebootLead() (lead *core.Instance, reason core.Reason, why st
 	}
 	if len(unknown) > 0 {
 		text :=
-			"what %s holds is not known: bring it back first, or, if it is gone for good, delete its Pod and PersistentVolumeClaim"
+			"what %s holds is not known: bring it back first, or, if it is gone for good, delete its PersistentVolumeClaim, then its Pod"
 		if len(unknown) > 1 {
 			text =
 				"what %s hold is not known: bring them back first, or, if they are gone for good, delete their Pods and PersistentVolumeClaims"
@@ -155,5 +155,5 @@ func incomparable(all []*core.Instance) string {
 			draft.Held(all).Subtract(r.Server.Holds()).Abbreviate(4)))
 	}
 	return "none of the instances holds all that the others hold: " + strings.Join(lacks, "; ") +
-		". Look at these transactions, and save what is needed; then delete the Pod and PersistentVolumeClaim of whoever is to give up what only it holds, and ask for the recovery"
+		". Look at these transactions, and save what is needed; then delete the PersistentVolumeClaim, then the Pod, of whoever is to give up what only it holds, and ask for the recovery"
 }
