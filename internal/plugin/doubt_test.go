@@ -88,10 +88,10 @@ func TestTheListDoubtsAnOperatorThatSaysNothingOfALostPod(t *testing.T) {
 		pods    []string
 		want    []string
 	}{
-		{true, []string{"demo-1", "demo-2", "demo-3"}, []string{"Healthy yes", "the operator's last word, only held"}},
+		{true, []string{"demo-1", "demo-2", "demo-3"}, []string{"Healthy yes", "compared only with which Pods"}},
 		{true, []string{"demo-2", "demo-3"}, []string{"Healthy unknown", "DOES NOT FIT what is seen: demo-1"}},
 		{true, nil, []string{"Healthy unknown", "demo-1 has no Pod, demo-2 has no Pod, demo-3 has no Pod"}},
-		{false, nil, []string{"Healthy yes", "held against nothing, for Pods could not be read (jo may not)"}},
+		{false, nil, []string{"Healthy yes", "compared with nothing, because Pods could not be read (jo may not)"}},
 	} {
 		got := strings.Join(strings.Fields(listed(t, x.mayList, x.pods...)), " ")
 		for _, want := range x.want {

@@ -32,12 +32,12 @@ func WriteList(out io.Writer, all []Report, unread error) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	held := "only held against which Pods are there and ready"
+	compared := "It was compared only with which Pods there are and which are ready"
 	if unread != nil {
-		held = fmt.Sprintf("held against nothing, for Pods could not be read (%v)", unread)
+		compared = fmt.Sprintf("It is compared with nothing, because Pods could not be read (%v)", unread)
 	}
-	_, err := fmt.Fprintf(out, "\nThis is the operator's last word, %s. What the instances say now: kubectl cnmsql "+
-		"status NAME -n NAMESPACE\n", held)
+	_, err := fmt.Fprintf(out, "\nThis is what the operator wrote last. %s. What the instances say now: kubectl "+
+		"cnmsql status NAME -n NAMESPACE\n", compared)
 	return err
 }
 

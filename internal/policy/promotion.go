@@ -8,13 +8,14 @@ import (
 	"cnmsql.co/api/v1alpha1"
 )
 
-// PromotionName is the name of the policy on who may decide who is writable.
+// PromotionName is the name of the policy on who may write what the operator acts on.
 const PromotionName = "cnmsql-promotion"
 
 // held are the fields of a Cluster's status by which the operator goes when it looks again: who may take
 // writes, which image instances are made from, what is known to be missing from the archive, which
-// verification runs, which spec all claims follow. Who may patch the status, to ask for a switchover, would decide by them what he has no
-// right to. The others are the wish itself, and what is told to people: it is written anew at each look.
+// verification runs, which spec all claims follow. Who may patch the status, to ask for a switchover, would
+// decide by them what he has no right to. The others are the wish itself, and what is told to people: it is
+// written anew at each look.
 var held = []string{"promotion", "primaryEpoch", "currentPrimary", "establishedAt", "adoptedFrom", "operation",
 	"instanceNames", "members", "divergedInstances", "fencedInstances", "primaryFailingSince",
 	"lastFailoverTimestamp", "latestGeneratedNode", "replicationBrokenInstances", "groupReplication",
@@ -49,7 +50,8 @@ func Promotion() *admissionv1.ValidatingAdmissionPolicy {
 			"authorizer.group('mysql.cnmsql.co').resource('clusters').subresource('promotion')" +
 			".namespace(request.namespace).name(request.name).check('update').allowed()",
 		MessageExpression: "'status.' + variables.changed.join(', status.') + ' is written by the operator only, " +
-			"which goes by it. To switch over, set status.targetPrimary (kubectl cnmsql promote)'",
+			"because it acts on this value; who has the right to update clusters/promotion may correct it. To switch " +
+			"over, set status.targetPrimary (kubectl cnmsql promote)'",
 	}}
 	return p
 }
