@@ -207,7 +207,7 @@ func (d *decision) losslessSince(acks int) int64 {
 }
 
 func (d *decision) nextEpoch() int64 {
-	known := max(d.Status.Epoch, d.lastEpoch())
+	known := max(d.Status.Epoch, d.LastEpoch())
 	if d.Status.Promotion == nil {
 		return known + 1
 	}

@@ -9,22 +9,16 @@ import (
 	"cnmsql.co/internal/core/draft"
 )
 
-// staleStatus is how long what an operator sees of its own Cluster may be behind what
-// instances have seen of it.
-const staleStatus = 5 * time.Second
-
 // regressed decides when instances have seen a later epoch of the status than it has, and reports
 // whether that is so. Either this operator's view of the status is behind, which passes, or the
 // status was set back, as when etcd is restored from a backup: it names a primary of the past.
 // Nothing is decided by such a status, and who takes writes goes on.
 func (d *decision) regressed() bool {
-	last := d.lastEpoch()
+	last := d.LastEpoch()
 	if last <= d.Status.Epoch {
 		return false
 	}
-	d.Plan.Carried.Regressed = d.Observation.Carried.Regressed.Or(last, d.Now)
-	if until := d.Plan.Carried.Regressed.At.Add(staleStatus); d.Now.Before(until) {
-		d.RecheckAt(until)
+	if d.AwaitStatus(last) {
 		return true
 	}
 	d.keepPods()
@@ -57,19 +51,6 @@ func (d *decision) keepPods() {
 			d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal, Awaited: d.awaitPod(in)})
 		}
 	}
-}
-
-// lastEpoch is the highest epoch that an instance saw the status have.
-func (d *decision) lastEpoch() int64 {
-	last := int64(0)
-	for i := range d.Instances {
-		for _, word := range []*core.Fact[core.Report]{&d.Instances[i].Report, &d.Instances[i].Latest} {
-			if r, known := word.Get(); known {
-				last = max(last, r.ViewEpoch)
-			}
-		}
-	}
-	return last
 }
 
 // primaryOf is the primary of an epoch by its own word, with that word, if that can be gone by: who

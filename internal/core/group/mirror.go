@@ -63,7 +63,7 @@ func (d *decision) noteBootstrap() {
 func (d *decision) adopt(primary string) {
 	d.g.Bootstrapped = true
 	text := primary + " has made the group " + d.g.Name
-	if last := d.lastEpoch(); last > d.Status.Epoch {
+	if last := d.LastEpoch(); last > d.Status.Epoch {
 		text += "; the Cluster's status was lost: " + d.leaveUnknown()
 		d.Status.Epoch = last
 	}

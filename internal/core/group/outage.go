@@ -132,7 +132,7 @@ func (d *decision) wasTried() string {
 // isOfThePast tells that the status was set back; "" when it was not. Whom the group went on without
 // since is not in it.
 func (d *decision) isOfThePast() string {
-	if last := d.lastEpoch(); last > d.Status.Epoch {
+	if last := d.LastEpoch(); last > d.Status.Epoch {
 		return fmt.Sprintf("the Cluster's status was set back to epoch %d, and instances have seen epoch %d",
 			d.Status.Epoch, last)
 	}

@@ -3,15 +3,10 @@ package group
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
 )
-
-// staleStatus is how long what an operator sees of its own Cluster may be behind what
-// instances have seen of it.
-const staleStatus = 5 * time.Second
 
 // mendStatus acts when instances have seen a later epoch of the status than it has, and that stays
 // so: it was set back, as when etcd is restored from a backup. The group goes on, for it elects by
@@ -20,15 +15,12 @@ const staleStatus = 5 * time.Second
 // nobody joins by what it holds alone who is outside of the group then. Until then nothing else begins
 // an epoch, for it would only hide that some were lost, and nobody is told to do anything: see isPast.
 func (d *decision) mendStatus() {
-	last := d.lastEpoch()
+	last := d.LastEpoch()
 	if !d.g.Bootstrapped || !d.isPast() {
 		return
 	}
-	d.Plan.Carried.Regressed = d.Observation.Carried.Regressed.Or(last, d.Now)
-	until := d.Plan.Carried.Regressed.At.Add(staleStatus)
 	switch {
-	case d.Now.Before(until):
-		d.RecheckAt(until)
+	case d.AwaitStatus(last):
 	case d.seen.agreed && d.seen.primary != "":
 		d.restoreStatus(last)
 	default:
@@ -39,24 +31,12 @@ func (d *decision) mendStatus() {
 	}
 }
 
-// lastEpoch is the highest epoch that an instance saw the status have.
-func (d *decision) lastEpoch() (last int64) {
-	for i := range d.Instances {
-		for _, word := range []*core.Fact[core.Report]{&d.Instances[i].Report, &d.Instances[i].Latest} {
-			if r, known := word.Get(); known {
-				last = max(last, r.ViewEpoch)
-			}
-		}
-	}
-	return last
-}
-
 // isPast reports whether an instance saw a later epoch of the status than it has: it was set back, and
 // is not mended yet.
-func (d *decision) isPast() bool { return d.lastEpoch() > d.Status.Epoch }
+func (d *decision) isPast() bool { return d.LastEpoch() > d.Status.Epoch }
 
 // nextEpoch is one of which nobody has heard.
-func (d *decision) nextEpoch() int64 { return max(d.Status.Epoch, d.lastEpoch()) + 1 }
+func (d *decision) nextEpoch() int64 { return max(d.Status.Epoch, d.LastEpoch()) + 1 }
 
 // restoreStatus has the status follow the group that is seen. A wish of the past is no wish, and who
 // was new then may have data by now.
