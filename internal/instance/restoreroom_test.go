@@ -112,6 +112,21 @@ func TestARestoreThatFillsItsVolumeIsTold(t *testing.T) {
 	w.awaitPrimary(one, epoch)
 }
 
+// restoredWhole has the source crash, and another Cluster restored to the latest: it has all that the source had
+// executed.
+func (w *world) restoredWhole(source *node, dir string) (to *world, one *node) {
+	w.t.Helper()
+	was := w.executed(source)
+	w.crashManager(source)
+	to = w.restoring(dir, "")
+	one = to.start(1)
+	to.awaitPrimary(one, to.grant("db-1", core.ProofBootstrap, "", "", 0))
+	if has := to.executed(one); !has.Contains(was) {
+		w.t.Errorf("of %s it has executed %s", was, has)
+	}
+	return to, one
+}
+
 // TestAReplayKeepsWhatXAHasPrepared: its GTID, and itself, through the restart that ends a restore.
 func TestAReplayKeepsWhatXAHasPrepared(t *testing.T) {
 	inAll(t)
@@ -122,15 +137,7 @@ func TestAReplayKeepsWhatXAHasPrepared(t *testing.T) {
 	}
 	from.exec(from.app(source), "INSERT INTO t (v) VALUES (2), (3)")
 	from.awaitArchived(source)
-	was := from.executed(source)
-	from.crashManager(source)
-
-	w := from.restoring(dir, "")
-	one := w.start(1)
-	w.awaitPrimary(one, w.grant("db-1", core.ProofBootstrap, "", "", 0))
-	if has := w.executed(one); !has.Contains(was) {
-		t.Errorf("of %s it has executed %s", was, has)
-	}
+	w, one := from.restoredWhole(source, dir)
 	w.exec(one.m.root.DB(), "XA COMMIT 'b'")
 	w.awaitRows(w.asApp(one, "new-app-password"), 3)
 }

@@ -186,15 +186,7 @@ func TestWhatIsPreparedInABackupIsEndedByTheReplay(t *testing.T) {
 	}
 	says("XA COMMIT 'x2'", "XA ROLLBACK 'x3'", "INSERT INTO app_db.t VALUES (7)")
 	from.awaitArchived(source)
-	was := from.executed(source)
-	from.crashManager(source)
-
-	w := from.restoring(dir, "")
-	one := w.start(1)
-	w.awaitPrimary(one, w.grant("db-1", core.ProofBootstrap, "", "", 0))
-	if has := w.executed(one); !has.Contains(was) {
-		t.Errorf("of %s it has executed %s", was, has)
-	}
+	w, one := from.restoredWhole(source, dir)
 	w.awaitRows(w.asApp(one, "new-app-password"), 3)
 	w.exec(one.m.root.DB(), "XA COMMIT 'x4'") // nobody had ended it
 	w.awaitRows(w.asApp(one, "new-app-password"), 4)
