@@ -30,10 +30,12 @@ type handover struct {
 	// Lock is the file descriptor of the lock on the volume.
 	Lock    int               `json:"lock"`
 	Cluster *v1alpha1.Cluster `json:"cluster"`
-	Mysqld  *handoverMysqld   `json:"mysqld,omitempty"`
-	Lease   handoverLease     `json:"lease"`
-	Vouches handoverVouches   `json:"vouches"`
-	Member  handoverMember    `json:"member"`
+	// Volume is nil from a manager of a release that left the volume to be read again.
+	Volume  *handoverVolume `json:"volume,omitempty"`
+	Mysqld  *handoverMysqld `json:"mysqld,omitempty"`
+	Lease   handoverLease   `json:"lease"`
+	Vouches handoverVouches `json:"vouches"`
+	Member  handoverMember  `json:"member"`
 	// Command and Version are of the image's mysqld.
 	Command []string      `json:"command"`
 	Version mysql.Version `json:"version"`
@@ -58,6 +60,14 @@ type handoverLife struct {
 	Restarts  int    `json:"restarts"`
 	Restart   int64  `json:"restart"`
 	Checked   string `json:"checked"`
+}
+
+// handoverVolume is what the volume holds. Whoever takes over reads none of it: mysqld may be writable,
+// and until somebody can fence it, nothing may wait for a volume that stalls.
+type handoverVolume struct {
+	Record  volumeRecord   `json:"record"`
+	Data    core.DataState `json:"data"`
+	Foreign bool           `json:"foreign"`
 }
 
 // handoverMysqld is the process that runs on.
@@ -190,7 +200,8 @@ func leftBy(m *manager) (*handover, []int) {
 	bin := m.launcher.server()
 	l := &handover{
 		Format: HandoverFormat, Lock: int(m.record.lock.Fd()), Cluster: s.cluster.object,
-		Lease: handoverLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: m.voucher.left(),
+		Volume: &handoverVolume{Record: m.record.get(), Data: s.volume.data, Foreign: s.volume.foreign},
+		Lease:  handoverLease{Epoch: epoch, Renewed: ticksOf(renewed)}, Vouches: m.voucher.left(),
 		Command: bin.command, Version: bin.version,
 		Member: m.membership.left(), Seen: s.cluster.seen, WasFenced: m.worker.said().wasFenced,
 		Withheld: s.volume.withheld, WithheldAt: ticksOf(s.volume.withheldAt),
@@ -278,14 +289,12 @@ func readHandover() (*handover, error) {
 
 // takeOver goes on where the earlier manager of this process was.
 func (m *manager) takeOver(l *handover) error {
-	record, err := inheritVolume(m.opt.Dirs.Meta, l.Lock)
+	record := inheritVolume(m.opt.Dirs.Meta, l.Lock)
+	volume, err := l.volume(record, m.opt.Dirs.Data)
 	if err != nil {
 		return err
 	}
-	data, foreign, err := record.dataState(m.opt.Dirs.Data)
-	if err != nil {
-		return err
-	}
+	record.inherit(volume.Record)
 	m.mu.Lock()
 	m.record = record
 	m.mu.Unlock()
@@ -296,7 +305,7 @@ func (m *manager) takeOver(l *handover) error {
 	m.cloner.order(l.Donor)
 	m.worker.set(func(w *workerState) { w.wasFenced = l.WasFenced })
 	m.lease.hold(l.Lease.Epoch, l.Lease.Renewed.time())
-	m.update(func(s *state) { s.inherit(l, data, foreign) })
+	m.update(func(s *state) { s.inherit(l, volume) })
 	if l.Mysqld != nil {
 		if err := m.takeOverMysqld(l.Mysqld); err != nil {
 			return err
@@ -308,8 +317,23 @@ func (m *manager) takeOver(l *handover) error {
 	return nil
 }
 
-func (s *state) inherit(l *handover, data core.DataState, foreign bool) {
-	s.volume.locked, s.volume.data, s.volume.foreign = true, data, foreign
+// volume is what the volume holds: what was handed over, or, from a manager that left it to be read, what
+// is there.
+func (l *handover) volume(record *recordFile, dataDir string) (*handoverVolume, error) {
+	if l.Volume != nil {
+		return l.Volume, nil
+	}
+	if err := record.load(); err != nil {
+		return nil, err
+	}
+	v := &handoverVolume{Record: record.get()}
+	var err error
+	v.Data, v.Foreign, err = record.dataState(dataDir)
+	return v, err
+}
+
+func (s *state) inherit(l *handover, v *handoverVolume) {
+	s.volume.locked, s.volume.data, s.volume.foreign = true, v.Data, v.Foreign
 	s.volume.withheld, s.volume.withheldAt = l.Withheld, l.WithheldAt.time()
 	s.cluster.seen = l.Seen
 	s.status.lagging = l.Lagging

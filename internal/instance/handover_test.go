@@ -245,11 +245,13 @@ func TestABinaryWhoseContainerEndedIsNotTriedForEver(t *testing.T) {
 // TestHandoverKeepsItsFormat holds what is handed over to the names of format 1: a manager of
 // another release reads them, and takes what it does not find for zero.
 func TestHandoverKeepsItsFormat(t *testing.T) {
-	text, err := json.Marshal(handover{Mysqld: &handoverMysqld{}, Former: []handoverAccount{{}}})
+	all := handover{Volume: &handoverVolume{}, Mysqld: &handoverMysqld{}, Former: []handoverAccount{{}}}
+	text, err := json.Marshal(all)
 	must(t, err)
 	for part, want := range map[string]string{
 		"": "checked cluster command donor downSince endReason ended failures format former lagging lease lock" +
-			" member mysqld restart restarts seen version vouches wasFenced withheld withheldAt",
+			" member mysqld restart restarts seen version volume vouches wasFenced withheld withheldAt",
+		"volume": "data foreign record",
 		"member": "admitted admittedEpoch protocolOf rebootEpoch rejoinHeld settled",
 		"mysqld": "accepted mayWrite output pid serverAt started writable",
 	} {

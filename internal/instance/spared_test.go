@@ -16,6 +16,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 )
 
 // formerRecord is a record as releases wrote it that kept no room.
@@ -158,26 +162,57 @@ func TestRoomIsMadeWhenAFullVolumeHasSomeAgain(t *testing.T) {
 	})
 }
 
-// A manager that takes over has a mysqld that may be writable, and nothing fences it yet: it writes
-// nothing to a volume that may stall.
-func TestWhoInheritsAVolumeOnlyReads(t *testing.T) {
+// A manager that takes over has a mysqld that may be writable, and nothing fences it yet: it asks nothing
+// of a volume that may stall, unless the manager before left it to be read.
+func TestWhoTakesOverAsksNothingOfTheVolume(t *testing.T) {
+	m := managerIn(t.TempDir(), io.Discard)
+	must(t, m.tryVolume(t.Context()))
+	meta := m.opt.Dirs.Meta
+	must(t, m.record.change(func(r *volumeRecord) { r.NoWritesBelow, r.Stage = 7, stagePopulated }))
+	must(t, os.MkdirAll(filepath.Join(m.opt.Dirs.Data, "mysql"), 0o700))
+	m.update(func(s *state) { s.volume.data = core.DataPopulated })
+	m.setCluster(&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "ns", UID: "u-1"}})
+	left, _, why := m.seize()
+	if why != "" {
+		t.Fatal(why)
+	}
+	m.record.changing.Unlock()
+	takesOver := func(about string) *recordFile {
+		lock, err := unix.Dup(int(m.record.lock.Fd()))
+		must(t, err)
+		left.Lock = lock
+		heir := managerIn(filepath.Dir(meta), io.Discard)
+		must(t, heir.takeOver(left))
+		if r := heir.record.get(); r != m.record.get() || heir.record.length != m.record.length {
+			t.Errorf("%s: it remembers %+v, of length %d", about, r, heir.record.length)
+		}
+		if data := heir.dataState(); data != core.DataPopulated {
+			t.Errorf("%s: it has data %s", about, data)
+		}
+		return heir.record
+	}
+	must(t, os.Rename(meta, meta+".gone")) // whatever is read there, is lacking
+	must(t, os.Rename(m.opt.Dirs.Data, m.opt.Dirs.Data+".gone"))
+	takesOver("what is handed over").close()
+	must(t, os.Rename(meta+".gone", meta))
+	must(t, os.Rename(m.opt.Dirs.Data+".gone", m.opt.Dirs.Data))
+	left.Volume = nil
+	takesOver("what is read").close()
+}
+
+// Whoever gave the lock back makes no room: what is there is another manager's.
+func TestWhoInheritsAVolumeMakesRoomWhileItHasTheLock(t *testing.T) {
 	dir := t.TempDir()
 	m, err := lockVolume(t.Context(), dir)
 	must(t, err)
 	defer m.close()
 	must(t, m.change(func(r *volumeRecord) { r.NoWritesBelow = 7 }))
-	if _, err := os.Stat(m.file() + ".new"); !errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("the first change leaves a spare: %v", err)
-	}
 	lock, err := unix.Dup(int(m.lock.Fd()))
 	must(t, err)
-	heir, err := inheritVolume(dir, lock)
-	must(t, err)
+	heir := inheritVolume(dir, lock)
+	heir.inherit(m.get())
 	if _, err := os.Stat(m.file() + ".new"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it made room: %v", err)
-	}
-	if r := heir.get(); r.NoWritesBelow != 7 {
-		t.Errorf("it remembers %+v", r)
 	}
 	must(t, heir.keepRoom())
 	if _, err := os.Stat(m.file() + ".new"); err != nil {

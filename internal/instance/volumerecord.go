@@ -190,11 +190,16 @@ func (m *recordFile) loadDurably(sync func(file string) error) error {
 	return m.load()
 }
 
-// inheritVolume goes on with a lock that this process has. It only reads: mysqld may be writable, and
-// until somebody fences it, nothing may wait for a volume that stalls.
-func inheritVolume(dir string, lock int) (*recordFile, error) {
-	m := &recordFile{dir: dir, lock: os.NewFile(uintptr(lock), filepath.Join(dir, "lock"))}
-	return m, m.load()
+// inheritVolume goes on with a lock that this process has. It asks nothing of the volume.
+func inheritVolume(dir string, lock int) *recordFile {
+	return &recordFile{dir: dir, lock: os.NewFile(uintptr(lock), filepath.Join(dir, "lock"))}
+}
+
+// inherit goes on with what is on the volume, as the manager before knew it.
+func (m *recordFile) inherit(now volumeRecord) {
+	m.now = now
+	text, _ := json.MarshalIndent(now, "", "  ") // strings and numbers; it could be kept
+	m.length = len(text)
 }
 
 func (m *recordFile) file() string { return filepath.Join(m.dir, "state.json") }
