@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -31,8 +32,8 @@ type diskTrier struct {
 	underway sync.Mutex
 
 	mu sync.Mutex
-	// trying is when the write to the volume began that has not ended yet; zero when there is
-	// none.
+	// trying is since when a write to the volume is tried that has not been completed: it has not ended
+	// yet, or each since then has failed. Zero when there is none.
 	trying time.Time
 }
 
@@ -59,6 +60,8 @@ func (d *diskTrier) keepTryingDisk(ctx context.Context) {
 		}
 		if d.by.triesDisk() {
 			file = d.tryVolumeOnce(file)
+		} else {
+			d.completes()
 		}
 	}
 }
@@ -66,25 +69,38 @@ func (d *diskTrier) keepTryingDisk(ctx context.Context) {
 func (d *diskTrier) tryVolumeOnce(file *os.File) *os.File {
 	d.underway.Lock()
 	defer d.underway.Unlock()
-	began := time.Now()
-	d.noteDisk(began)
+	d.tries(time.Now())
 	file, err := tryDisk(file, filepath.Join(d.dir, "try"))
 	if err != nil {
 		d.log.Warn("trying to write to the volume", "error", err)
 	}
-	if took := time.Since(began); took > diskStallLimit {
+	if err != nil && !isLackOfRoom(err) { // a full volume is told of by itself, and mysqld waits for room
+		return file
+	}
+	if took := d.completes(); took > diskStallLimit {
 		d.log.Warn("the volume has completed a write", "after", took.String())
 	}
-	d.noteDisk(time.Time{})
 	return file
 }
 
-// noteDisk wakes nobody: what follows from it is looked at with every answer of
-// mysqld.
-func (d *diskTrier) noteDisk(trying time.Time) {
+func isLackOfRoom(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+
+// tries wakes nobody: what follows from it is looked at with every answer of mysqld.
+func (d *diskTrier) tries(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.trying = trying
+	if d.trying.IsZero() {
+		d.trying = now
+	}
+}
+
+// completes ends what tries has begun, and tells how long it took.
+func (d *diskTrier) completes() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	took := time.Since(d.trying)
+	d.trying = time.Time{}
+	return took
 }
 
 // tryDisk writes one byte over another and waits until the disk has it. The file is
@@ -121,8 +137,8 @@ func (s *volumeState) keepsPromise(kept agent.Kept) *core.Withheld {
 	return &core.Withheld{Below: s.withheld, Seconds: int(time.Since(s.withheldAt).Seconds())}
 }
 
-// stalls reports whether the volume completes no write: one has been tried for longer than
-// diskStallLimit.
+// stalls reports whether the volume completes no write: one has been tried, in one go or with errors, for
+// longer than diskStallLimit.
 func (d *diskTrier) stalls() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -3,10 +3,12 @@ package instance
 import (
 	"context"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,6 +95,44 @@ func TestAVolumeThatStallsWhileItIsAdoptedHoldsUpNoProbe(t *testing.T) {
 	if uid := m.record.get().ClusterUID; uid != "uid-1" || m.facts().Foreign {
 		t.Errorf("the volume is that of %q", uid)
 	}
+}
+
+// A volume that answers with errors (EIO, or EROFS once the kernel has mounted it read-only) completes no
+// write either, though no write waits. One that is full is told of by itself.
+func TestAVolumeThatFailsEachWriteStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "volume")
+		d := &diskTrier{dir: dir, log: slog.New(slog.DiscardHandler)}
+		triedFor := func(seconds int) {
+			var file *os.File
+			for range seconds {
+				file = d.tryVolumeOnce(file)
+				<-time.After(time.Second)
+			}
+			if file != nil {
+				must(t, file.Close())
+			}
+		}
+		triedFor(5)
+		if d.stalls() {
+			t.Error("it stalls after five seconds")
+		}
+		triedFor(2)
+		if !d.stalls() {
+			t.Error("it does not stall after seven seconds of errors")
+		}
+		must(t, os.Mkdir(dir, 0o700))
+		triedFor(1)
+		if d.stalls() {
+			t.Error("it stalls after it completed a write")
+		}
+		must(t, os.Remove(filepath.Join(dir, "try")))
+		must(t, os.Symlink("/dev/full", filepath.Join(dir, "try")))
+		triedFor(20)
+		if d.stalls() {
+			t.Error("it stalls where there is no room")
+		}
+	})
 }
 
 func TestAPrimaryWhoseVolumeStallsIsHungAndRenewsNoLease(t *testing.T) {
