@@ -16,7 +16,6 @@ import (
 	"cnmsql.co/internal/core/backup"
 	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/resources"
-	"cnmsql.co/internal/tell"
 )
 
 // archive keeps the Secret by which the instances reach the object store. One that cannot
@@ -219,13 +218,13 @@ func archiveCondition(a *core.Archive, is *v1alpha1.ContinuousArchivingStatus, g
 	return out
 }
 
-// tellArchive makes an event of a condition that has changed.
+// tellArchive tells of a condition that has changed.
 func (r *Reconciler) tellArchive(c *v1alpha1.Cluster, before []metav1.Condition) {
 	now := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
 	was := meta.FindStatusCondition(before, v1alpha1.ConditionContinuousArchiving)
 	if now == nil || was != nil && was.Reason == now.Reason && was.Status == now.Status {
 		return
 	}
-	tell.Event(r.Recorder, c, core.Event{Warning: now.Status != metav1.ConditionTrue, Reason: core.Reason(now.Reason),
+	r.tell(c, core.Event{Warning: now.Status != metav1.ConditionTrue, Reason: core.Reason(now.Reason),
 		Message: now.Message})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -43,7 +44,8 @@ func TestAnAPIServerThatDropsFieldsIsTold(t *testing.T) {
 		Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}}})
 	o := &older{Client: f, drops: true}
 	r, told := operatorOf(t, f), &events.FakeRecorder{Events: make(chan string, 99)}
-	r.Client, r.Recorder = o, told
+	reg := prometheus.NewRegistry()
+	r.Client, r.Recorder, r.Metrics = o, told, NewMetrics(reg)
 	look := func() v1alpha1.ClusterStatus {
 		t.Helper()
 		_, err := r.Reconcile(quietly(t), ctrl.Request{NamespacedName: clusterKey})
@@ -69,6 +71,9 @@ func TestAnAPIServerThatDropsFieldsIsTold(t *testing.T) {
 	}
 	if len(told.Events) != events {
 		t.Errorf("%d events are told again", len(told.Events)-events)
+	}
+	if n := countedEvents(t, reg); n != events {
+		t.Errorf("%d events are counted, and %d are told", n, events)
 	}
 	o.drops = false
 	r.state(named("ns", "c")).written = time.Now().Add(-droppedAgain)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -143,22 +144,24 @@ func (m *Metrics) Observe(c *v1alpha1.Cluster, plan core.Plan) {
 	m.group.observe(prometheus.Labels{"namespace": c.Namespace, "cluster": c.Name}, s.Group)
 }
 
-// Published sets what a plan does, once it is written down.
+// Published sets how far a cluster has come by a plan, once the plan is written down.
 func (m *Metrics) Published(c *v1alpha1.Cluster, plan core.Plan) {
 	m.epoch.WithLabelValues(c.Namespace, c.Name).Set(float64(plan.Status.Epoch))
 	m.looked.WithLabelValues(c.Namespace, c.Name).SetToCurrentTime()
-	for _, e := range plan.Events {
-		kind := "Normal"
-		if e.Warning {
-			kind = "Warning"
-		}
-		m.events.WithLabelValues(c.Namespace, c.Name, string(e.Reason), kind).Inc()
+}
+
+// Told counts an event that was told of a cluster.
+func (m *Metrics) Told(of types.NamespacedName, e core.Event) {
+	kind := corev1.EventTypeNormal
+	if e.Warning {
+		kind = corev1.EventTypeWarning
 	}
+	m.events.WithLabelValues(of.Namespace, of.Name, string(e.Reason), kind).Inc()
 }
 
 // Unread sets those of a cluster that cannot be read: nothing else is known of it.
 func (m *Metrics) Unread(of types.NamespacedName) {
-	m.Forget(of)
+	m.forgetState(of)
 	m.blocked.set(of, string(core.ReasonUnreadable))
 }
 
@@ -167,7 +170,7 @@ const phaseDeleting = "Deleting"
 
 // Deleting sets those of a cluster that is being deleted: nobody looks after it any more.
 func (m *Metrics) Deleting(of types.NamespacedName) {
-	m.Forget(of)
+	m.forgetState(of)
 	m.phase.set(of, phaseDeleting)
 }
 
@@ -181,6 +184,12 @@ func (m *Metrics) ObserveAuthority(c *v1alpha1.Cluster, ca *pki.CA) {
 
 // Forget drops the series of a cluster that is gone.
 func (m *Metrics) Forget(of types.NamespacedName) {
+	m.forgetState(of)
+	m.events.DeletePartialMatch(prometheus.Labels{"namespace": of.Namespace, "cluster": of.Name})
+}
+
+// forgetState drops what tells how a cluster is, and not what has been told of it.
+func (m *Metrics) forgetState(of types.NamespacedName) {
 	for _, g := range m.labels() {
 		g.set(of, "")
 	}
@@ -188,5 +197,4 @@ func (m *Metrics) Forget(of types.NamespacedName) {
 	for _, vec := range m.gauges() {
 		vec.DeletePartialMatch(mine)
 	}
-	m.events.DeletePartialMatch(mine)
 }

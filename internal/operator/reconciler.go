@@ -390,9 +390,15 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 	}
 	*c = next
 	for _, e := range plan.Events {
-		tell.Event(r.Recorder, next, e)
+		r.tell(next, e)
 	}
 	return 0, nil
+}
+
+// tell makes an event about a Cluster, and counts it.
+func (r *Reconciler) tell(c client.Object, e core.Event) {
+	tell.Event(r.Recorder, c, e)
+	r.Metrics.Told(client.ObjectKeyFromObject(c), e)
 }
 
 // write replaces the status by that of next, with the positions of now.
@@ -426,7 +432,6 @@ func (r *Reconciler) noteFailure(ctx context.Context, c *v1alpha1.Cluster, f fai
 	before, now := state.failed, tell.WithoutAddresses(text)
 	state.failed = now
 	if text != "" && now != before {
-		tell.Event(r.Recorder, c, core.Event{Warning: true, Reason: core.ReasonActionFailed,
-			Message: "could not " + text})
+		r.tell(c, core.Event{Warning: true, Reason: core.ReasonActionFailed, Message: "could not " + text})
 	}
 }

@@ -3,14 +3,12 @@ package operator
 import (
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/observation"
-	"cnmsql.co/internal/tell"
 )
 
 // describeRestore says how far the restore is with which the Cluster begins. What it was
@@ -58,14 +56,12 @@ func restoreCondition(r *v1alpha1.RestoreStatus) metav1.Condition {
 			"that they are of", r.BackupID, said.PassedText()))
 }
 
-// tellRestore makes an event, and counts it, when backups were passed over, once for all that
-// were.
+// tellRestore tells that backups were passed over, once for all that were.
 func (r *Reconciler) tellRestore(c *v1alpha1.Cluster, before []metav1.Condition) {
 	now := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionNewestRestored)
 	was := meta.FindStatusCondition(before, v1alpha1.ConditionNewestRestored)
 	if now == nil || now.Status == metav1.ConditionTrue || was != nil && was.Message == now.Message {
 		return
 	}
-	tell.Event(r.Recorder, c, core.Event{Warning: true, Reason: core.Reason(now.Reason), Message: now.Message})
-	r.Metrics.events.WithLabelValues(c.Namespace, c.Name, now.Reason, corev1.EventTypeWarning).Inc()
+	r.tell(c, core.Event{Warning: true, Reason: core.Reason(now.Reason), Message: now.Message})
 }

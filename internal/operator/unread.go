@@ -8,7 +8,6 @@ import (
 
 	"cnmsql.co/internal/apiconn"
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/tell"
 )
 
 // tellUnread tells, once a version of it, of a Cluster that cannot be read, and gives any other
@@ -25,7 +24,7 @@ func (r *Reconciler) tellUnread(ctx context.Context, key types.NamespacedName, e
 	}
 	state.unread = version
 	ctrl.LoggerFrom(ctx).Error(err, "the Cluster is left alone")
-	tell.Event(r.Recorder, unread.Object, core.Event{Warning: true, Reason: core.ReasonUnreadable,
+	r.tell(unread.Object, core.Event{Warning: true, Reason: core.ReasonUnreadable,
 		Message: "the operator leaves it alone, failovers included: " + err.Error()})
 	return nil
 }

@@ -48,6 +48,9 @@ func TestAnUnreadableClusterIsLeftAloneAndTold(t *testing.T) {
 	if len(told.Events) != 2 {
 		t.Errorf("%d events of two versions", len(told.Events))
 	}
+	if n := countedEvents(t, reg); n != 2 {
+		t.Errorf("%d events are counted", n)
+	}
 	if text := <-told.Events; !strings.Contains(text, "Unreadable") || !strings.Contains(text, "spec.failoverPolicy") {
 		t.Errorf("%s", text)
 	}
@@ -55,6 +58,21 @@ func TestAnUnreadableClusterIsLeftAloneAndTold(t *testing.T) {
 	if text := scraped(reg); !strings.Contains(text, want) {
 		t.Errorf("%s", text)
 	}
+}
+
+// countedEvents is how many events the metric of events says were told.
+func countedEvents(t *testing.T, reg *prometheus.Registry) (n int) {
+	t.Helper()
+	families, err := reg.Gather()
+	must(t, err)
+	for _, f := range families {
+		if f.GetName() == "cnmsql_cluster_events_total" {
+			for _, s := range f.GetMetric() {
+				n += int(s.GetCounter().GetValue())
+			}
+		}
+	}
+	return n
 }
 
 func scraped(reg *prometheus.Registry) string {
