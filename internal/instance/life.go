@@ -85,7 +85,7 @@ func (s *mysqldState) exits(wanted bool, last string) {
 	if last != "" {
 		s.endReason += ": " + last
 	}
-	if !s.accepted || time.Since(s.proc.started) < agent.SteadyAfter {
+	if agent.IsFailedStart(s.accepted, time.Since(s.proc.started)) {
 		s.failures++
 	}
 }

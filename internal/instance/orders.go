@@ -81,12 +81,7 @@ func (m *manager) orderDemote(epoch int64) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
 	return m.worker.submit(ctx, func() error {
-		if w := m.writable(); w >= epoch {
-			return nil // writable in an epoch that the promise does not speak of
-		}
-		if m.facts().Activity != "" {
-			// Data that is being made or copied takes no writes; a server that
-			// is being stopped was made read-only before.
+		if !agent.MustStopFor(epoch, m.writable(), m.facts().Activity) {
 			return nil
 		}
 		return m.stopWrites()

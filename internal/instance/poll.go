@@ -201,7 +201,7 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 		m.opt.Dirs.dropInitFile()
 		m.log.Info("mysqld accepts connections", "after", time.Since(proc.started).String())
 	}
-	if time.Since(proc.started) > agent.SteadyAfter {
+	if agent.IsSteady(time.Since(proc.started)) {
 		s.mysqld.failures = 0
 	}
 	if s.mysqld.writableN != writableN {

@@ -11,9 +11,6 @@ import (
 	"cnmsql.co/internal/mysql"
 )
 
-// stopMargin is kept of the grace period, to say goodbye.
-const stopMargin = 5 * time.Second
-
 // stopServer ends mysqld. Writes have stopped before it is asked to end, and the
 // connections of sessions that wait for acknowledgements are closed: a server
 // that shuts down tells them success for what no replica has.
@@ -52,7 +49,7 @@ func (m *manager) stopDeadline() time.Time {
 		if began.IsZero() {
 			began = time.Now()
 		}
-		return began.Add(max(limit-stopMargin, limit/2))
+		return began.Add(agent.StopLimit(limit))
 	})
 }
 
@@ -112,7 +109,7 @@ func (e *ender) shutDown(ctx context.Context, proc *process) {
 	}
 	if why := awaitEnd(ctx, proc); why != "" {
 		e.log.Warn("mysqld is killed: "+why, "after", time.Since(began).String())
-		wait, cancel := context.WithTimeout(context.Background(), stopMargin)
+		wait, cancel := context.WithTimeout(context.Background(), agent.StopMargin)
 		defer cancel()
 		if err := proc.kill(wait); err != nil {
 			e.log.Error("stopping mysqld", "error", err)

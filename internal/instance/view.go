@@ -29,11 +29,7 @@ type clusterState struct {
 
 // take goes by a view from now on.
 func (s *clusterState) take(c *v1alpha1.Cluster, v *agent.Cluster) {
-	v.PrimarySince = time.Now()
-	if v.TellsSamePrimary(s.view) {
-		v.PrimarySince = s.view.PrimarySince
-	}
-	if !v.KeepsConfirmed(s.view) {
+	if !v.Succeed(s.view, time.Now()) {
 		s.confirmed = 0
 	}
 	s.views++
@@ -86,14 +82,7 @@ func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 		MaxStop:        time.Duration(cmp.Or(c.Spec.MaxStopDelay, 1800)) * time.Second,
 	}
 	if op := s.Operation; op != nil {
-		as := core.Operation{Kind: core.OperationKind(op.Kind), Step: core.Step(op.Step), From: op.From}
-		v.SwitchoverFrom, v.FailoverFrom = as.Leaving()
-		if as.IsDelayed() {
-			v.DelayedFrom = op.From
-		}
-		if as.Kind == core.OperationGiveData {
-			v.GivesData = op.From
-		}
+		v.TakeOperation(&core.Operation{Kind: core.OperationKind(op.Kind), Step: core.Step(op.Step), From: op.From})
 	}
 	p := s.Promotion
 	if p == nil {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
-	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 )
 
@@ -144,7 +142,7 @@ func (w *worker) step(ctx context.Context) (exit bool) {
 	for ctx.Err() == nil {
 		w.cloner.verifyClone(ctx)
 		d := agent.Decide(w.by.facts())
-		key := keyOf(d.Actions)
+		key := d.Key()
 		w.tell(d, key)
 		if key == "" || key == before || w.pauses(key) {
 			return false
@@ -172,9 +170,7 @@ func (w *worker) tell(d agent.Decision, key string) {
 		w.log.Info("state", "state", d.State, "reason", d.Reason, "message", d.Message)
 	}
 	w.st.decision = d
-	if d.State == core.Fenced || d.State == core.Running {
-		w.st.wasFenced = d.State == core.Fenced
-	}
+	w.st.wasFenced = d.WasFenced(w.st.wasFenced)
 	if t := w.st.trouble; t != nil && t.actions != key {
 		w.st.trouble = nil
 	}
@@ -203,7 +199,7 @@ func (w *worker) noteTrouble(key string, a agent.Action, err error) {
 		t = &trouble{actions: key}
 	}
 	next := &trouble{actions: key, err: err, count: t.count + 1}
-	next.retryAt = time.Now().Add(min(250*time.Millisecond<<min(t.count, 5), 5*time.Second))
+	next.retryAt = time.Now().Add(agent.RetryAfter(t.count))
 	w.st.trouble = next
 	w.log.Error("failed", "action", a.String(), "error", err, "attempt", next.count)
 	w.mu.Unlock()
@@ -237,14 +233,6 @@ func (w *worker) act(ctx context.Context, a agent.Action) error {
 		return errInterrupted
 	}
 	return err
-}
-
-func keyOf(actions []agent.Action) string {
-	var parts []string
-	for _, a := range actions {
-		parts = append(parts, a.String())
-	}
-	return strings.Join(parts, ", ")
 }
 
 // What a worker asks of its manager, besides.

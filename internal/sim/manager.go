@@ -171,22 +171,12 @@ func (m *manager) setCluster() {
 		Instances: max(c.spec.instances, len(s.InstanceNames)), Durability: c.spec.durability.Mode,
 		Lease: c.spec.lease, MaxStart: time.Hour, MaxStop: m.w.conf.maxStop, Promotion: s.Promotion,
 	}
-	if op := s.Operation; op != nil && op.Kind == core.OperationGiveData {
-		next.GivesData = op.From
-	}
-	next.SwitchoverFrom, next.FailoverFrom = s.Operation.Leaving()
-	if s.Operation.IsDelayed() {
-		next.DelayedFrom = s.Operation.From
-	}
+	next.TakeOperation(s.Operation)
 	if m.view = m.viewAfter(next); m.view == before {
 		return
 	}
-	if !m.view.KeepsConfirmed(before) {
+	if !m.view.Succeed(before, m.moment(m.w.now)) {
 		m.confirmed = 0
-	}
-	m.view.PrimarySince = m.moment(m.w.now)
-	if m.view.TellsSamePrimary(before) {
-		m.view.PrimarySince = before.PrimarySince
 	}
 	m.seen = max(m.seen, m.view.Epoch)
 	if !m.volume.record.adopted {
@@ -327,7 +317,7 @@ func (m *manager) poll() {
 		return
 	}
 	m.misses, m.answered, m.accepted = 0, m.w.now, true
-	if m.w.now-m.started > agent.SteadyAfter {
+	if agent.IsSteady(m.w.now - m.started) {
 		m.failures = 0
 	}
 	m.polled = s.version
@@ -371,7 +361,7 @@ func (m *manager) exited(s *mysqld, crashed bool) {
 	m.writable, m.mayWrite, m.stopsWrites, m.server, m.sessions = 0, false, false, nil, 0
 	m.commits = agent.Commits{}
 	m.writableN++
-	if m.ended && (!m.accepted || m.w.now-m.started < agent.SteadyAfter) {
+	if m.ended && agent.IsFailedStart(m.accepted, m.w.now-m.started) {
 		m.failures++
 	}
 	if m.volume.full && crashed {

@@ -289,7 +289,7 @@ func (op *operator) lease(o *leaseObject, version int64, read time.Time) core.Fa
 	return core.Known(l, read, read)
 }
 
-// plan decides, and remembers what is to be volumeRecord.
+// plan decides, and remembers what is to be recorded.
 func (op *operator) plan(o core.Observation) (plan core.Plan, seen *core.Observation) {
 	plan, seen = op.w.plan(o)
 	op.carried = plan.Carried

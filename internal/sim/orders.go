@@ -27,7 +27,7 @@ func (m *manager) order(o control.Order, done func(err string)) {
 	m.w.cover.count("order", string(o.Verb()))
 	m.orders = append(m.orders[max(0, len(m.orders)-20):], pastOrder{m.w.now, o})
 	if _, restarts := o.(control.RestartInPlace); m.volume.stalled && !restarts {
-		return // what is promised or volumeRecord has to be written first: nobody answers
+		return // what is promised has to be written first: nobody answers
 	}
 	switch o := o.(type) {
 	case control.Demote:
@@ -42,8 +42,8 @@ func (m *manager) order(o control.Order, done func(err string)) {
 		done("")
 	case control.SetAcks:
 		m.worker.submit(func(over func()) {
-			if m.writable != o.Epoch {
-				done(string(core.OrderNotPrimary))
+			if no := agent.RefusesAsPrimary(m.writable, o.Epoch); no != nil {
+				done(string(no.Reason))
 				over()
 				return
 			}
@@ -86,9 +86,7 @@ func (m *manager) orderDemote(epoch int64, done func(string)) {
 	m.worker.submit(func(over func()) {
 		end := func(err string) { done(err); over() }
 		switch {
-		case m.writable >= epoch, m.activity != "":
-			end("")
-		case m.w.mut.PromiseOnly:
+		case !agent.MustStopFor(epoch, m.writable, m.activity), m.w.mut.PromiseOnly:
 			end("")
 		default:
 			m.stopWrites(end)

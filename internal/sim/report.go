@@ -27,13 +27,14 @@ func (m *manager) report() core.Report {
 		r.WritableEpoch = 0
 	}
 	p.MayWrite = p.MayWrite && !m.w.mut.PromiseBeforeItHolds
+	on := m.volume.record
+	kept := agent.Kept{NoWritesBelow: on.noWritesBelow, NoReceivingBelow: on.noReceivingBelow,
+		LastWritable: on.wasPrimaryEpoch}
 	if r.VolumeLocked {
-		kept := m.volume.record
-		p.TellPromises(&r, agent.Kept{NoWritesBelow: kept.noWritesBelow, NoReceivingBelow: kept.noReceivingBelow,
-			LastWritable: kept.wasPrimaryEpoch})
-		kept.cached.TellProvenance(&r)
+		p.TellPromises(&r, kept)
+		on.cached.TellProvenance(&r)
 	}
-	if m.withheld > 0 {
+	if kept.StillWithholds(m.withheld) {
 		r.Withheld = &core.Withheld{Below: m.withheld, Seconds: m.secondsFrom(m.withheldAt, m.w.now)}
 	}
 	if m.view != nil {

@@ -197,7 +197,7 @@ func (m *manager) afterStop(s *mysqld) {
 	if began == 0 {
 		began = m.w.now
 	}
-	deadline := began + m.w.conf.maxStop - 5*time.Second
+	deadline := began + agent.StopLimit(m.w.conf.maxStop)
 	var look func()
 	look = func() {
 		switch {

@@ -60,7 +60,7 @@ type volumeRecord struct {
 	cached           agent.Cached
 }
 
-// promised is what is volumeRecord of acknowledgements.
+// promised is what is recorded of acknowledgements.
 func (r *volumeRecord) promised() agent.Promised {
 	return agent.Promised{Acks: r.acks, Epoch: r.acksEpoch, Order: r.acksOrder, TailEpoch: r.tailEpoch}
 }

@@ -1,10 +1,8 @@
 package sim
 
 import (
-	"strings"
 	"time"
 
-	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 )
 
@@ -88,7 +86,7 @@ func (k *worker) step() {
 	m.verifyClone()
 	f := m.facts()
 	d := m.w.decide(m, f)
-	key := keyOf(d.Actions)
+	key := d.Key()
 	m.heed(d, key)
 	if key == "" || key == k.before || m.pauses(key) {
 		if len(k.jobs) > 0 || k.woken {
@@ -111,29 +109,13 @@ func (w *world) decide(m *manager, f *agent.Facts) agent.Decision {
 	return d
 }
 
-func keyOf(actions []agent.Action) string {
-	switch len(actions) {
-	case 0:
-		return ""
-	case 1:
-		return actions[0].String()
-	}
-	var parts []string
-	for _, a := range actions {
-		parts = append(parts, a.String())
-	}
-	return strings.Join(parts, ", ")
-}
-
 // heed publishes a decision.
 func (m *manager) heed(d agent.Decision, key string) {
 	if m.w.story.on && (m.decision.State != d.State || m.decision.Reason != d.Reason) {
 		m.tell("%s %s %s", d.State, d.Reason, d.Message)
 	}
 	m.decision = d
-	if d.State == core.Fenced || d.State == core.Running {
-		m.wasFenced = d.State == core.Fenced
-	}
+	m.wasFenced = d.WasFenced(m.wasFenced)
 	if t := m.trouble; t != nil && t.actions != key {
 		m.trouble = nil
 	}
@@ -200,7 +182,7 @@ func (m *manager) noteTrouble(key, err string) {
 		t = &trouble{actions: key}
 	}
 	next := &trouble{actions: key, err: err, count: t.count + 1}
-	next.retryAt = m.w.now + min(250*time.Millisecond<<min(t.count, 5), 5*time.Second)
+	next.retryAt = m.w.now + agent.RetryAfter(t.count)
 	m.trouble = next
 	if m.w.story.on {
 		m.tell("failed (%d): %s", next.count, err)

@@ -54,6 +54,14 @@ func (s Standing) RefusesCopy(donor string) *core.Problem {
 	return nil
 }
 
+// MustStopFor reports whether writes have to be stopped for a promise to accept none below an epoch, by an
+// instance that is writable in another, or in none, which is 0. One that is writable in an epoch that the
+// promise does not speak of goes on. Data that is being made or copied takes no writes, and a server that is
+// being stopped was made read-only before.
+func MustStopFor(epoch, writable int64, activity Activity) bool {
+	return writable < epoch && activity == ""
+}
+
 // RefusesAsPrimary tells why an order to the primary of an epoch is not obeyed by an instance that
 // takes writes in another, or in none, which is 0; nil when it is.
 func RefusesAsPrimary(writable, epoch int64) *core.Problem {

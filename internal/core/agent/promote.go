@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"time"
+
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
 )
@@ -37,6 +39,30 @@ func promote(f *Facts) (Decision, bool) {
 // instance isolated itself, unless peers vouch for it by now.
 func (f *Facts) needsLease(p *core.Promotion) bool {
 	return f.LeaseEpoch != p.Epoch || !f.MayStayWritable()
+}
+
+// Succeed takes the place of the view before, nil where there was none, and reports whether a promotion that
+// was confirmed by it counts as confirmed still.
+func (c *Cluster) Succeed(before *Cluster, now time.Time) (keepsConfirmed bool) {
+	c.PrimarySince = now
+	if c.TellsSamePrimary(before) {
+		c.PrimarySince = before.PrimarySince
+	}
+	return c.KeepsConfirmed(before)
+}
+
+// TakeOperation takes from an operation, nil where there is none, what its instances go by.
+func (c *Cluster) TakeOperation(op *core.Operation) {
+	if op == nil {
+		return
+	}
+	c.SwitchoverFrom, c.FailoverFrom = op.Leaving()
+	if op.IsDelayed() {
+		c.DelayedFrom = op.From
+	}
+	if op.Kind == core.OperationGiveData {
+		c.GivesData = op.From
+	}
 }
 
 // KeepsConfirmed reports whether a promotion that was confirmed while before was known needs
