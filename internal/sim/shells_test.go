@@ -1,0 +1,96 @@
+package sim
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// notSimulated are the functions of the core that the manager or the operator call and the simulation does
+// not, by why it does not: what is not simulated is not tried by it.
+var notSimulated = map[string]string{
+	"of Group Replication, which internal/core/group simulates": "HasQuorum HasView IsClosed IsQuorate IsSurvivor " +
+		"IsUndecided MemberWrites Recoveries RefusesReboot RunsGroup SeeView TakeReboot View",
+	"words, metrics and conditions, which nobody decides by": "EndsCommits IsReady IsUsedBy Lag NodeName PassedText " +
+		"Percent TakesWrites TimesOf WaitsForNobody WhyUnheard",
+	"how data are made, which the model does in one moment": "AmountAt FirstData MakesData Replaced Statements",
+	"how a binary is replaced in place":                     "MayNotHandOver",
+	"what the server's configuration says":                  "CountsReaders DropsRelayLogs HasLease",
+	"which logs are kept, purged and archived; the model's shipper has the promotion's log at hand": "ArchivesIn " +
+		"KeepsLogs MayPurge",
+	"adopting what a replica has beyond the primary, which a human orders": "RefusesAdoption",
+	"readers of a replica, of which the model has none":                    "Lags",
+	"a look at the facts of one moment, by a question of the shell's own": "Asked Exists IsKnown IsOfAnotherManager " +
+		"Leaving Promoted StartsStill",
+	"when to look again: the model looks more often":            "HasMoved IsAtRest UntilIsolationLook",
+	"a comparison that the model makes without copying reports": "WithoutPositions",
+}
+
+// TestWhatTheShellsAskOfTheCoreIsSimulated holds the simulation to what it is for: a rule of the core that only
+// the product runs is tried by nothing but its own tests. A name is enough to find it by.
+func TestWhatTheShellsAskOfTheCoreIsSimulated(t *testing.T) {
+	exported := namesIn(t, exportedFunctions, "../core", "../core/agent")
+	asked := namesIn(t, selectors, "../instance", "../operator")
+	simulated := namesIn(t, selectors, ".", "judge")
+	listed := map[string]bool{}
+	for why, names := range notSimulated {
+		for _, name := range strings.Fields(names) {
+			listed[name] = true
+			if simulated[name] || !asked[name] || !exported[name] {
+				t.Errorf("%s (%s) is simulated, or asked by no shell: take it off the list", name, why)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(exported)) {
+		if asked[name] && !simulated[name] && !listed[name] {
+			t.Errorf("%s: a shell asks it, and the simulation does not: call it there, or list why not", name)
+		}
+	}
+}
+
+func exportedFunctions(n ast.Node) string {
+	if f, is := n.(*ast.FuncDecl); is && f.Name.IsExported() {
+		return f.Name.Name
+	}
+	return ""
+}
+
+func selectors(n ast.Node) string {
+	if s, is := n.(*ast.SelectorExpr); is && s.Sel.IsExported() {
+		return s.Sel.Name
+	}
+	return ""
+}
+
+// namesIn are the names that find sees in the files of directories that are not tests.
+func namesIn(t *testing.T, find func(ast.Node) string, dirs ...string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: no files: %v", dir, err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if name := find(n); name != "" {
+					names[name] = true
+				}
+				return true
+			})
+		}
+	}
+	return names
+}
