@@ -31,6 +31,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/apiconn"
 	"cnmsql.co/internal/backups"
+	"cnmsql.co/internal/operator/lead"
 	"cnmsql.co/internal/verify"
 )
 
@@ -80,7 +81,8 @@ func Run(ctx context.Context, conf *rest.Config, o Options) error {
 		HealthProbeBindAddress: o.ProbeAddress,
 	}
 	if o.LeaderElect {
-		if err := electLeader(ctx, conf, o, &options); err != nil {
+		who := lead.Options{Namespace: o.Namespace, Address: o.Address, ProbeAddress: o.ProbeAddress}
+		if err := lead.Elect(ctx, conf, who, &options); err != nil {
 			return err
 		}
 	}
@@ -148,34 +150,24 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) (*Streams, 
 func addBackups(mgr ctrl.Manager, streams *Streams, o Options) error {
 	recorder := mgr.GetEventRecorder("cnmsql")
 	whole, live := clients(mgr)
-	one := &backups.Reconciler{Client: whole, Live: live, Recorder: recorder,
-		OperatorImage: o.OperatorImage, Lags: streams.Lag, Now: time.Now}
-	if err := one.SetupWithManager(mgr); err != nil {
-		return err
-	}
 	backups.NewMetrics(metrics.Registry, mgr.GetClient())
-	scheduled := &backups.ScheduledReconciler{Client: whole, Live: live, Recorder: recorder, Now: time.Now}
-	if err := scheduled.SetupWithManager(mgr); err != nil {
-		return err
+	for _, controller := range []interface{ SetupWithManager(mgr ctrl.Manager) error }{
+		&backups.Reconciler{Client: whole, Live: live, Recorder: recorder, OperatorImage: o.OperatorImage,
+			Lags: streams.Lag, Now: time.Now},
+		&backups.ScheduledReconciler{Client: whole, Live: live, Recorder: recorder, Now: time.Now},
+		&backups.GapReconciler{Client: whole, Live: live, Recorder: recorder, Now: time.Now},
+		&backups.ReclaimReconciler{Client: whole, Live: live, Recorder: recorder, OperatorImage: o.OperatorImage,
+			Now: time.Now},
+		&backups.MergeReconciler{Client: whole, Live: live, Recorder: recorder, OperatorImage: o.OperatorImage,
+			Now: time.Now},
+		&verify.Reconciler{Client: whole, Live: live, Recorder: recorder, Instances: verify.Instances{Client: whole},
+			Lags: streams.Lag, Metrics: verify.NewMetrics(metrics.Registry), Now: time.Now},
+	} {
+		if err := controller.SetupWithManager(mgr); err != nil {
+			return err
+		}
 	}
-	gaps := &backups.GapReconciler{Client: whole, Live: live, Recorder: recorder, Now: time.Now}
-	if err := gaps.SetupWithManager(mgr); err != nil {
-		return err
-	}
-	reclaim := &backups.ReclaimReconciler{Client: whole, Live: live, Recorder: recorder,
-		OperatorImage: o.OperatorImage, Now: time.Now}
-	if err := reclaim.SetupWithManager(mgr); err != nil {
-		return err
-	}
-	merge := &backups.MergeReconciler{Client: whole, Live: live, Recorder: recorder,
-		OperatorImage: o.OperatorImage, Now: time.Now}
-	if err := merge.SetupWithManager(mgr); err != nil {
-		return err
-	}
-	verified := &verify.Reconciler{Client: whole, Live: live, Recorder: recorder,
-		Instances: verify.Instances{Client: whole}, Lags: streams.Lag,
-		Metrics: verify.NewMetrics(metrics.Registry), Now: time.Now}
-	return verified.SetupWithManager(mgr)
+	return nil
 }
 
 // clients are those of all controllers: one that goes by the caches, and one past them.

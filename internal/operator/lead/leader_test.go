@@ -1,4 +1,4 @@
-package operator
+package lead
 
 import (
 	"context"
@@ -211,5 +211,12 @@ func TestTheIdentityTellsWhereTheLeaderIsReached(t *testing.T) {
 		if got := addressIn(leaderIdentity("pod-x-1", "id", c.address, c.probes)); got != c.want {
 			t.Errorf("%s %s: %q", c.address, c.probes, got)
 		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

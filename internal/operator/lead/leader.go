@@ -1,4 +1,4 @@
-package operator
+package lead
 
 import (
 	"context"
@@ -18,6 +18,15 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
+
+// Options of an operator that may lead.
+type Options struct {
+	// Namespace in which the lease is kept.
+	Namespace string
+	// Address at which other operators reach this one's probes, and what they listen on; "" when the
+	// address is not known.
+	Address, ProbeAddress string
+}
 
 // Times of the lead. A standby takes it when the lease has run out, or earlier, when the
 // leader's process was reached before and is not reached any more, while others are: its node
@@ -75,8 +84,9 @@ func newLeaderLock(ctx context.Context, conf *rest.Config, o Options, log logr.L
 	return &leaderLock{Interface: lock, watch: watch, log: log}, nil
 }
 
-// electLeader has one of several operators work at a time.
-func electLeader(ctx context.Context, conf *rest.Config, o Options, to *ctrl.Options) error {
+// Elect has one of several operators work at a time: the manager that is made with these options works once it
+// leads. The watch over the leader ends with ctx.
+func Elect(ctx context.Context, conf *rest.Config, o Options, to *ctrl.Options) error {
 	lock, err := newLeaderLock(ctx, conf, o, ctrl.Log.WithName("leader"))
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package operator
+package lead
 
 import (
 	"context"
