@@ -13,11 +13,3 @@ const (
 	// OriginCloned is that of data from another instance of the cluster.
 	OriginCloned
 )
-
-// FirstData is where the first data of a cluster come from.
-func FirstData(fromBackup bool) DataOrigin {
-	if fromBackup {
-		return OriginRestored
-	}
-	return OriginInitialized
-}

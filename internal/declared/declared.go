@@ -1,10 +1,12 @@
 // Package declared reads out of a Cluster's spec what core decides by: which topology it was
-// declared with, and how its commits wait for replicas. It is the one place that looks at
-// spec.replication.mode. It must not know what follows from a topology: that is asked of
-// core.Topology.
+// declared with, how its commits wait for replicas, whether its primary keeps a Lease, where its
+// first data come from. It is the one place that looks at spec.replication.mode. It must not know
+// what follows from a topology: that is asked of core.Topology.
 package declared
 
 import (
+	"cmp"
+
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 )
@@ -27,4 +29,26 @@ func SemiSynchronous(spec *v1alpha1.ClusterSpec) *v1alpha1.SemiSyncSpec {
 		return semi
 	}
 	return nil
+}
+
+// DataDurability is what commits wait for.
+func DataDurability(spec *v1alpha1.ClusterSpec) core.DurabilityMode {
+	semi := SemiSynchronous(spec)
+	if semi == nil {
+		return core.DurabilityAsync
+	}
+	return core.DurabilityMode(cmp.Or(semi.DataDurability, v1alpha1.DurabilityPreferred))
+}
+
+// PrimaryLease reports whether the primary is to keep a Lease, where the topology has one.
+func PrimaryLease(spec *v1alpha1.ClusterSpec) bool {
+	return spec.EnablePrimaryLease == nil || *spec.EnablePrimaryLease
+}
+
+// FirstData is where the first data of the Cluster come from.
+func FirstData(spec *v1alpha1.ClusterSpec) core.DataOrigin {
+	if spec.Bootstrap != nil && spec.Bootstrap.Recovery != nil {
+		return core.OriginRestored
+	}
+	return core.OriginInitialized
 }

@@ -18,6 +18,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -89,7 +90,7 @@ func (c *configurer) spaceLeft() error {
 
 // config is what my.cnf is made from.
 func (c *configurer) config(of *v1alpha1.Cluster) mysql.Config {
-	d, durability := c.opt.Dirs, durabilityOf(of)
+	d, durability := c.opt.Dirs, declared.DataDurability(&of.Spec)
 	counted := agent.Cluster{Durability: durability, Members: of.Status.Members}
 	expire, size := binlogsOf(of)
 	return mysql.Config{

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/observation"
 )
 
 // fakeKube is an API server with one Cluster and one Lease.
@@ -116,7 +117,8 @@ func (k *fakeKube) setDown(down bool) {
 func (k *fakeKube) holder() (who string, epoch int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return holderOf(&k.lease), epochOf(&k.lease)
+	is := observation.LeaseFacts(&k.lease)
+	return is.Holder, is.Epoch
 }
 
 // authority issues certificates.

@@ -16,6 +16,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/observation"
 )
 
 // lease is the record <cluster>-primary, which the primary holds while it is
@@ -69,7 +70,8 @@ func (l *lease) acquire(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return fmt.Errorf("taking the lease for epoch %d: %w", epoch, err)
 	}
-	if why := agent.LeaseRefused(l.me, epoch, holderOf(record), epochOf(record)); why != "" {
+	is := observation.LeaseFacts(record)
+	if why := agent.LeaseRefused(l.me, epoch, is.Holder, is.Epoch); why != "" {
 		return fmt.Errorf("taking the lease for epoch %d: %s", epoch, why)
 	}
 	l.fill(record, epoch)
@@ -83,7 +85,7 @@ func (l *lease) acquire(ctx context.Context, epoch int64) error {
 // fill writes ourselves into a record.
 func (l *lease) fill(record *coordination.Lease, epoch int64) {
 	now, seconds := metav1.NowMicro(), int32(core.LeaseTTL.Seconds())
-	if holderOf(record) != l.me {
+	if observation.LeaseFacts(record).Holder != l.me {
 		var transitions int32
 		if record.Spec.LeaseTransitions != nil {
 			transitions = *record.Spec.LeaseTransitions + 1
@@ -98,18 +100,6 @@ func (l *lease) fill(record *coordination.Lease, epoch int64) {
 	record.Annotations[v1alpha1.AnnotationEpoch] = strconv.FormatInt(epoch, 10)
 }
 
-func holderOf(record *coordination.Lease) string {
-	if record.Spec.HolderIdentity == nil {
-		return ""
-	}
-	return *record.Spec.HolderIdentity
-}
-
-func epochOf(record *coordination.Lease) int64 {
-	epoch, _ := strconv.ParseInt(record.Annotations[v1alpha1.AnnotationEpoch], 10, 64)
-	return epoch
-}
-
 // renew says once more that this instance is primary.
 func (l *lease) renew(ctx context.Context, epoch int64) error {
 	began := time.Now()
@@ -117,9 +107,9 @@ func (l *lease) renew(ctx context.Context, epoch int64) error {
 	if err != nil { // it is taken once more when somebody deleted it and the operator has made it again
 		return fmt.Errorf("renewing the lease: %w", err)
 	}
-	if holder, at := holderOf(record), epochOf(record); agent.IsLeaseLost(l.me, epoch, holder, at) {
+	if is := observation.LeaseFacts(record); agent.IsLeaseLost(l.me, epoch, is.Holder, is.Epoch) {
 		l.drop(epoch)
-		return fmt.Errorf("renewing the lease: %s holds it at epoch %d", holder, at)
+		return fmt.Errorf("renewing the lease: %s holds it at epoch %d", is.Holder, is.Epoch)
 	}
 	l.fill(record, epoch)
 	if _, err := l.kube.UpdateLease(ctx, record); err != nil {
@@ -140,7 +130,7 @@ func (l *lease) release(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return fmt.Errorf("releasing the lease of epoch %d: %w", epoch, err)
 	}
-	if agent.MayRelease(l.me, epoch, holderOf(record), epochOf(record)) {
+	if is := observation.LeaseFacts(record); agent.MayRelease(l.me, epoch, is.Holder, is.Epoch) {
 		record.Spec.HolderIdentity, record.Spec.AcquireTime, record.Spec.RenewTime = nil, nil, nil
 		delete(record.Annotations, v1alpha1.AnnotationEpoch)
 		if _, err := l.kube.UpdateLease(ctx, record); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -47,7 +48,8 @@ func (m *manager) startServer(ctx context.Context) error {
 	if cluster == nil {
 		return errors.New("starting mysqld: the Cluster is not known yet")
 	}
-	err := m.provenance.noteStart(ctx, !topologyOf(cluster).KeepsRelayLogs() && !durabilityOf(cluster).KeepsRelayLogs())
+	keepsRelayLogs := topologyOf(cluster).KeepsRelayLogs() || declared.DataDurability(&cluster.Spec).KeepsRelayLogs()
+	err := m.provenance.noteStart(ctx, !keepsRelayLogs)
 	if err == nil {
 		err = m.configurer.prepareConfig(ctx, cluster)
 	}

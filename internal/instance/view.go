@@ -10,7 +10,7 @@ import (
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/declared"
-	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/observation"
 )
 
 // clusterState is what is known of the Cluster: its object, and what this instance decides by.
@@ -66,7 +66,7 @@ func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 		Deleting:       c.DeletionTimestamp != nil,
 		Generation:     c.Generation,
 		Established:    s.EstablishedAt != nil,
-		FirstData:      core.FirstData(c.Spec.Bootstrap != nil && c.Spec.Bootstrap.Recovery != nil),
+		FirstData:      declared.FirstData(&c.Spec),
 		Epoch:          s.PrimaryEpoch,
 		CurrentPrimary: s.CurrentPrimary,
 		Diverged:       s.DivergedInstances,
@@ -74,38 +74,20 @@ func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 		Names:          s.InstanceNames,
 		Instances:      max(int(c.Spec.Instances), len(s.InstanceNames)),
 		Members:        s.Members,
-		Durability:     durabilityOf(c),
+		Durability:     declared.DataDurability(&c.Spec),
 		Group:          group,
 		Topology:       topologyOf(c),
-		Lease:          topologyOf(c).HasLease() && (c.Spec.EnablePrimaryLease == nil || *c.Spec.EnablePrimaryLease),
+		Lease:          topologyOf(c).HasLease() && declared.PrimaryLease(&c.Spec),
 		MaxStart:       time.Duration(cmp.Or(c.Spec.MaxStartDelay, 3600)) * time.Second,
 		MaxStop:        time.Duration(cmp.Or(c.Spec.MaxStopDelay, 1800)) * time.Second,
 	}
 	if op := s.Operation; op != nil {
 		v.TakeOperation(&core.Operation{Kind: core.OperationKind(op.Kind), Step: core.Step(op.Step), From: op.From})
 	}
-	p := s.Promotion
-	if p == nil {
-		return v, nil
-	}
-	required, err := gtid.Parse(p.RequiredGTID)
-	if err != nil {
+	if v.Promotion, err = observation.PromotionFrom(s.Promotion); err != nil {
 		return nil, err
 	}
-	v.Promotion = &core.Promotion{
-		Epoch: p.Epoch, Instance: p.Instance, Proof: core.Proof(p.Proof), From: p.From,
-		RequiredGTID: required, RequiredAcks: int(p.RequiredAcks), PodUID: p.PodUID, Node: p.Node,
-		LosslessSince: p.LosslessSince, Leased: p.Leased,
-	}
 	return v, nil
-}
-
-func durabilityOf(c *v1alpha1.Cluster) core.DurabilityMode {
-	s := declared.SemiSynchronous(&c.Spec)
-	if s == nil {
-		return core.DurabilityAsync
-	}
-	return core.DurabilityMode(cmp.Or(s.DataDurability, v1alpha1.DurabilityPreferred))
 }
 
 // ackTimeout is how long a commit waits for acknowledgements under the other modes.

@@ -47,11 +47,11 @@ func Cluster(c *v1alpha1.Cluster, objs *Objects) (core.Cluster, error) {
 	return core.Cluster{
 		Name: c.Name, Generation: c.Generation, Deleting: c.DeletionTimestamp != nil,
 		Wanted: int(c.Spec.Instances), Topology: declared.Topology(&c.Spec), Durability: Durability(&c.Spec),
-		FirstData:       core.FirstData(c.Spec.Bootstrap != nil && c.Spec.Bootstrap.Recovery != nil),
+		FirstData:       declared.FirstData(&c.Spec),
 		FailoverDelay:   time.Duration(c.Spec.FailoverDelay) * time.Second,
 		SwitchoverLimit: time.Duration(c.Spec.MaxSwitchoverDelay) * time.Second,
 		SwitchoverPause: time.Duration(c.Spec.MaxSwitchoverPause) * time.Second,
-		PrimaryLease:    c.Spec.EnablePrimaryLease == nil || *c.Spec.EnablePrimaryLease,
+		PrimaryLease:    declared.PrimaryLease(&c.Spec),
 		Policy:          Policy(&c.Spec), Override: OverrideWish(c), Reinit: ReinitWish(c),
 		KeepVolumes:   c.Spec.Storage.WhenScaled != v1alpha1.DeleteVolume,
 		KeptVolumes:   slices.Sorted(maps.Keys(objs.KeptVolumes)),

@@ -17,9 +17,7 @@ func Durability(spec *v1alpha1.ClusterSpec) core.Durability {
 	if !declared.Topology(spec).UsesSemiSync() {
 		return d
 	}
-	if semi := declared.SemiSynchronous(spec); semi != nil {
-		d.Mode = core.DurabilityMode(semi.DataDurability)
-	}
+	d.Mode = declared.DataDurability(spec)
 	if spec.MinSyncReplicas != nil {
 		d.Min = int(*spec.MinSyncReplicas)
 	}

@@ -271,7 +271,10 @@ func (s *script) spec(a args) {
 		case "keep-volumes":
 			c.KeepVolumes = v != "off"
 		case "from-backup":
-			c.FirstData = core.FirstData(v != "off")
+			c.FirstData = core.OriginRestored
+			if v == "off" {
+				c.FirstData = core.OriginInitialized
+			}
 		case "durability":
 			c.Durability.Mode = core.DurabilityMode(v)
 		case "min":
