@@ -15,7 +15,7 @@ import (
 
 // Metrics of the operator, one series per cluster.
 type Metrics struct {
-	phase, diagnosis, blocked, durable                          *oneOf
+	phase, diagnosis, blocked, notices, durable                 *present
 	writable, epoch, ready, diverged, broken, looked, authority *prometheus.GaugeVec
 	events                                                      *prometheus.CounterVec
 	group                                                       groupMetrics
@@ -85,11 +85,12 @@ func flag(is bool) float64 {
 // NewMetrics registers the operator's metrics.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		phase:     newOneOf("phase", "phase", "1 for the phase that the cluster is in"),
-		diagnosis: newOneOf("diagnosis", "diagnosis", "1 for what is known of the primary"),
-		blocked: newOneOf("blocked", "reason",
+		phase:     newPresent("phase", "phase", "1 for the phase that the cluster is in"),
+		diagnosis: newPresent("diagnosis", "diagnosis", "1 for what is known of the primary"),
+		blocked: newPresent("blocked", "reason",
 			"1 for the refusal that stands in the way of all; no series while nothing does"),
-		durable: newOneOf("durable", "status",
+		notices: newPresent("notice", "reason", "1 for the reason of each notice that stands; no series of any other"),
+		durable: newPresent("durable", "status",
 			"1 for the status of the condition Durable; no series where no acknowledgements are wished"),
 		writable: gaugeOf("writable", "1 while the primary is known to take writes, and nothing to keep their commits "+
 			"from ending; no series before there was a primary"),
@@ -115,7 +116,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) labels() []*oneOf { return []*oneOf{m.phase, m.diagnosis, m.blocked, m.durable} }
+func (m *Metrics) labels() []*present {
+	return []*present{m.phase, m.diagnosis, m.blocked, m.notices, m.durable}
+}
 
 func (m *Metrics) gauges() []*prometheus.GaugeVec {
 	return append(m.group.all(), m.writable, m.epoch, m.ready, m.diverged, m.broken, m.looked, m.authority)
@@ -132,6 +135,11 @@ func (m *Metrics) Observe(c *v1alpha1.Cluster, plan core.Plan) {
 		blocked = string(s.Blocked.Reason)
 	}
 	m.blocked.set(of, blocked)
+	notices := make([]string, len(s.Notices))
+	for i := range s.Notices {
+		notices[i] = string(s.Notices[i].Reason)
+	}
+	m.notices.set(of, notices...)
 	if s.EstablishedAt.IsZero() {
 		m.writable.DeleteLabelValues(of.Namespace, of.Name)
 	} else {
@@ -191,7 +199,7 @@ func (m *Metrics) Forget(of types.NamespacedName) {
 // forgetState drops what tells how a cluster is, and not what has been told of it.
 func (m *Metrics) forgetState(of types.NamespacedName) {
 	for _, g := range m.labels() {
-		g.set(of, "")
+		g.set(of)
 	}
 	mine := prometheus.Labels{"namespace": of.Namespace, "cluster": of.Name}
 	for _, vec := range m.gauges() {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
@@ -171,6 +172,45 @@ func TestTheMetricOfWhatBlocksIsThereAsLongAsItDoes(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("blocked by %v, it says %v", want, got)
 		}
+	}
+}
+
+// seriesOf are the series of a metric of the operator, without its labels of the Cluster.
+func seriesOf(reg *prometheus.Registry, metric string) (out []string) {
+	for _, line := range said(reg) {
+		if of, is := strings.CutPrefix(line, "cnmsql_cluster_"+metric+`{cluster="c",namespace="ns",`); is {
+			out = append(out, of)
+		}
+	}
+	return out
+}
+
+// TestEachNoticeThatStandsIsAMetric reports whether what stands while the phase may be Healthy can be
+// alerted on, whomever it is about, and until it ends.
+func TestEachNoticeThatStandsIsAMetric(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m, c := NewMetrics(reg), named("ns", "c")
+	severed, foreign := core.Notice{Reason: core.ReasonMembersSevered}, core.Notice{Reason: core.ReasonForeignPod,
+		Subject: "a-copy"}
+	other := core.Notice{Reason: core.ReasonForeignPod, Subject: "another"}
+	for _, tc := range []struct {
+		notices []core.Notice
+		want    []string
+	}{
+		{[]core.Notice{severed}, []string{`reason="MembersSevered"} 1`}},
+		{[]core.Notice{foreign, severed, other}, []string{`reason="ForeignPod"} 1`, `reason="MembersSevered"} 1`}},
+		{[]core.Notice{other}, []string{`reason="ForeignPod"} 1`}},
+		{nil, nil},
+		{[]core.Notice{severed}, []string{`reason="MembersSevered"} 1`}},
+	} {
+		m.Observe(c, core.Plan{Status: core.Status{Phase: core.PhaseHealthy, Notices: tc.notices}})
+		if got := seriesOf(reg, "notice"); !slices.Equal(got, tc.want) {
+			t.Errorf("of %v, there is %q", tc.notices, got)
+		}
+	}
+	m.Forget(client.ObjectKeyFromObject(c))
+	if got := said(reg); len(got) > 0 {
+		t.Errorf("it is gone, and its series are %q", got)
 	}
 }
 
