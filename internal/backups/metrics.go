@@ -39,6 +39,8 @@ var (
 		"How many ScheduledBackups make no Backups, for a reason that is in their status")
 	notRemoved = description("removals_failing",
 		"How many Backups, and Clusters, are being deleted and cannot have their data removed from the store")
+	retentionHeld = description("retention_held", "1 if the last look at what has expired removed nothing from the "+
+		"store, or less than it could; no series where nothing expires, or before the first look")
 	archiveGap = prometheus.NewDesc("cnmsql_cluster_archive_gap", "1 while no Backup closes a gap in the archive, "+
 		"or was taken since it has moved: nobody can restore what was written since", clusterLabels, nil)
 )
@@ -52,7 +54,7 @@ func description(name, help string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{lastSuccess, lastFailure, lastSize, lastStored, lastTook, notRemoved,
-		nextDue, heldBack, archiveGap} {
+		nextDue, heldBack, retentionHeld, archiveGap} {
 		to <- d
 	}
 }
@@ -95,6 +97,9 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	for of, n := range removalsFailing(all.Items, clusters.Items) {
 		put(of, notRemoved, float64(n))
 	}
+	for of, is := range retentions(its, clusters.Items) {
+		put(of, retentionHeld, is)
+	}
 	for of, is := range gaps(all.Items, clusters.Items) {
 		put(of, archiveGap, is)
 	}
@@ -110,6 +115,28 @@ func gaps(all []v1alpha1.Backup, clusters []v1alpha1.Cluster) map[types.Namespac
 		}
 		of := client.ObjectKeyFromObject(c)
 		if out[of] = 0; isGapOpen(c, all) {
+			out[of] = 1
+		}
+	}
+	return out
+}
+
+// retentions are, of each Cluster that keeps backups for a time only, 1 if the newest Backup after which it was
+// looked what has expired tells that something was held, but for what is so in the beginning, and 0 otherwise.
+func retentions(its []v1alpha1.Backup, clusters []v1alpha1.Cluster) map[types.NamespacedName]float64 {
+	condition := func(b *v1alpha1.Backup) *metav1.Condition {
+		return meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionBackupRetention)
+	}
+	looked := newest(its, func(b *v1alpha1.Backup) bool { return condition(b) != nil })
+	out := map[types.NamespacedName]float64{}
+	for i := range clusters {
+		of := client.ObjectKeyFromObject(&clusters[i])
+		b, policy := looked[of], clusters[i].Spec.Backup
+		if b == nil || policy == nil || policy.RetentionPolicy == "" {
+			continue
+		}
+		is := condition(b)
+		if out[of] = 0; is.Status == metav1.ConditionFalse && core.Reason(is.Reason) != core.RetentionYoung {
 			out[of] = 1
 		}
 	}

@@ -100,6 +100,50 @@ func TestARemovalThatFailsIsCounted(t *testing.T) {
 	}
 }
 
+// TestRetentionThatIsHeldIsMetered asks the newest Backup after which it was looked what has expired.
+func TestRetentionThatIsHeldIsMetered(t *testing.T) {
+	looked := func(name string, at int64, reason core.Reason) *v1alpha1.Backup {
+		b := aBackup(name)
+		b.Status.Phase, b.Status.StoppedAt = v1alpha1.BackupCompleted, &metav1.Time{Time: time.Unix(at, 0)}
+		if reason != "" {
+			status := metav1.ConditionFalse
+			if reason == core.ReasonRetained {
+				status = metav1.ConditionTrue
+			}
+			b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBackupRetention, Status: status,
+				Reason: string(reason)}}
+		}
+		return b
+	}
+	held, well := looked("held", 1000, core.RetentionFailed), looked("well", 2000, core.ReasonRetained)
+	young, unknown := looked("young", 3000, core.RetentionYoung), looked("unknown", 3000, "")
+	is := func(value string) []string { return []string{"retention_held{db} " + value} }
+	for name, tc := range map[string]struct {
+		policy  string
+		backups []client.Object
+		want    []string
+	}{
+		"held":                       {"30d", []client.Object{held}, is("1")},
+		"well":                       {"30d", []client.Object{well}, is("0")},
+		"well since":                 {"30d", []client.Object{held, well}, is("0")},
+		"held, and another just now": {"30d", []client.Object{held, unknown}, is("1")},
+		"none is old enough":         {"30d", []client.Object{young}, is("0")},
+		"it was not looked yet":      {"30d", []client.Object{unknown}, nil},
+		"all is kept by now":         {"", []client.Object{held}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := archivingCluster()
+			c.Spec.Backup.RetentionPolicy = tc.policy
+			got := slices.DeleteFunc(gathered(t, newBackupWorld(t, append(tc.backups, c)...)), func(line string) bool {
+				return !strings.HasPrefix(line, "retention_held")
+			})
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 type noReader struct{ client.Reader }
 
 func (noReader) List(context.Context, client.ObjectList, ...client.ListOption) error {
