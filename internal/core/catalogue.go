@@ -88,9 +88,9 @@ var diagnoses = []row[Diagnosis]{
 		"its manager cannot be reached, and replicas receive from its mysqld all the same: nothing is done", ""},
 	{PrimaryUnreachableReplicasLost,
 		"its manager cannot be reached, and replicas do not reach its mysqld either", ""},
-	{GroupElecting, "the group has its quorum, and no primary yet", ""},
-	{GroupQuorumLost, "the group has lost its majority: transactions wait", ""},
-	{GroupUnknown, "too few members can be asked to tell", ""},
+	{GroupElecting, "the group has its quorum, and no primary yet", "group-replication.md#failover"},
+	{GroupQuorumLost, "the group has lost its majority: transactions wait", "group-replication.md#failover"},
+	{GroupUnknown, "too few members can be asked to tell", "group-replication.md#failover"},
 }
 
 var operations = []row[OperationKind]{
@@ -101,15 +101,16 @@ var operations = []row[OperationKind]{
 }
 
 var steps = []row[Step]{
-	{StepCatchUp, "the target catches up while the old primary takes writes", ""},
-	{StepDemote, "the old primary is being made read-only", ""},
+	{StepCatchUp, "the target catches up while the old primary takes writes",
+		"runbooks.md#a-switchover-does-not-end"},
+	{StepDemote, "the old primary is being made read-only", "runbooks.md#a-switchover-does-not-end"},
 	{StepDelay, "spec.failoverDelay has not passed yet", ""},
 	{StepProve, "waits for a proof that the old primary cannot take writes", ""},
 	{StepElect, "reads what the candidates hold", ""},
 	{StepPromote, "the new primary was permitted to take writes, and is on its way", ""},
 	{StepCopy, "the closed primary gives its data", ""},
 	{StepReturn, "the old primary takes writes again", ""},
-	{StepSetPrimary, "the group was asked to make another member primary", ""},
+	{StepSetPrimary, "the group was asked to make another member primary", "runbooks.md#a-switchover-does-not-end"},
 	{StepForce, "a survivor was told to go on with those who are left", ""},
 	{StepReboot, "one that holds everything was told to reboot the group", ""},
 }
@@ -173,12 +174,14 @@ var events = []row[Reason]{
 	{ReasonLost,
 		"the new primary lacks what the one before it had acknowledged, and nobody can give it any more", ""},
 	{ReasonForeignPod,
-		"a Pod carries the labels of an instance and is not the Cluster's: Services may lead clients there", ""},
+		"a Pod carries the labels of an instance and is not the Cluster's: Services may lead clients there",
+		"services.md#a-pod-that-is-no-instance"},
 	{ReasonForeignObject,
-		"a PersistentVolumeClaim carries the labels of an instance and is not the Cluster's", ""},
+		"a PersistentVolumeClaim carries the labels of an instance and is not the Cluster's",
+		"services.md#a-pod-that-is-no-instance"},
 	{ReasonLeaseSpoilt,
 		"the primary's Lease names an epoch, or a holder in it, to which nobody was promoted: the operator sets it " +
-			"back, or says why it does not", "troubleshooting.md"},
+			"back, or says why it does not", "troubleshooting.md#a-promotion-is-stuck"},
 	{ReasonTaintLeft,
 		"an instance answers from a node that has the taint out-of-service, which says that nothing runs there: " +
 			"take the taint off; a notice, which hinders nothing", "failover.md#noproof"},
@@ -214,8 +217,8 @@ var events = []row[Reason]{
 		"authority, until they join again: restart all members one by one; a notice, which hinders nothing",
 		"security.md#a-groups-certificates"},
 	{ReasonMembersSevered, "members show the group certificates that nobody trusts who joins, or trust none who " +
-		"joins: who stops is not admitted again. Restart nobody; the group needs an outage and a reboot; a notice, " +
-		"which hinders nothing", "security.md#another-authority-for-a-group"},
+		"joins: no member that stops can join again. Restart and drain nothing; the group needs an outage and a " +
+		"reboot; a notice, which hinders nothing", "security.md#another-authority-for-a-group"},
 }
 
 var refusals = []row[Reason]{
@@ -233,17 +236,18 @@ var refusals = []row[Reason]{
 	{RefusalTargetFull, "the target's volume is full: its first commit would hang", "switchover.md#refusals"},
 	{RefusalDeadline, "an operation did not end in its time and was given up", "switchover.md#refusals"},
 	{RefusalProblem,
-		"an instance cannot start, and the cluster has no primary yet", "troubleshooting.md#blocked-before-anything-starts"},
+		"an instance cannot start, and the cluster has no primary yet", ""},
 	{RefusalAllDiverged, "every replica holds transactions that the failed primary had not", ""},
 	{RefusalLostTransactions,
 		"the primary lacks transactions of its own that replicas hold", "failover.md#primarylosttransactions"},
-	{RefusalPrimaryFenced, "the primary is fenced: writes stop until a human takes the fence off", ""},
+	{RefusalPrimaryFenced, "the primary is fenced: writes stop until a human takes the fence off",
+		"runbooks.md#nobody-takes-writes"},
 	{RefusalBehind,
 		"the best candidate lacks more transactions than spec.failoverPolicy.maxTransactionsBehind, " +
 			"or nobody knows how many", ""},
 	{RefusalLag, "the best candidate lags more than spec.failoverPolicy.maxReplicationLag", ""},
 	{RefusalTooSoon, "the last failover is less than spec.failoverPolicy.minTimeBetweenFailovers ago", ""},
-	{RefusalReinitPrimary, "the data of the primary is not recreated: switch over first", "plugin.md"},
+	{RefusalReinitPrimary, "the data of the primary is not recreated: switch over first", ""},
 	{RefusalReinitOutdated, "a request to recreate data was dropped: what it was made for has changed since",
 		"provisioning.md#have-an-instance-cloned-again"},
 	{RefusalReinitUnbound, "a request to recreate data was dropped: it is for no epoch and volume that can be told",
@@ -269,9 +273,9 @@ var refusals = []row[Reason]{
 		"the primary's manager cannot be reached, and no replica can be asked: nobody knows whether writes are taken",
 		"runbooks.md#nobody-takes-writes"},
 	{RefusalRestart,
-		"mysqld ends again and again, and nobody can take over", "troubleshooting.md#mysqld-restarts-again-and-again"},
+		"mysqld ends again and again, and nobody can take over", "runbooks.md#nobody-takes-writes"},
 	{RefusalQuorumLost, "the group has lost its quorum: writes wait", "runbooks.md#a-group-has-lost-its-quorum"},
-	{RefusalFenceQuorum, "a fence would cost the group its quorum", "group-replication.md#fencing"},
+	{RefusalFenceQuorum, "a fence would cost the group its quorum", "group-replication.md#the-quorum"},
 	{RefusalScaleQuorum, "removing a member could cost the group its quorum", "group-replication.md#the-quorum"},
 	{RefusalQuorumPresent, "the group has its quorum: there is nothing to force", "runbooks.md#it-refuses"},
 	{RefusalNoSafeSurvivor,

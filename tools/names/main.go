@@ -18,13 +18,17 @@ var chapters = []struct {
 	{core.KindDiagnosis, "Diagnoses", "`status.diagnosis`, and the metric `cnmsql_cluster_diagnosis`: what is known " +
 		"of the primary. " +
 		"*Writes* is whether its mysqld takes them; *replaced* whether a failover begins."},
-	{core.KindRefusal, "Refusals", "`status.blocked.reason`, or `status.notices[].reason`; an event, the reason of " +
-		"the conditions Ready and Degraded, and the metric `cnmsql_cluster_blocked`: why something is not done."},
+	{core.KindRefusal, "Refusals", "Why something is not done. What blocks the Cluster is `status.blocked.reason`, " +
+		"the reason of the conditions Ready and Degraded, an event, and the metric `cnmsql_cluster_blocked`. What " +
+		"stands beside it is `status.notices[].reason`, an event, and the metric `cnmsql_cluster_notice`. A request " +
+		"that is refused or dropped, as a switchover or a `reinit`, is an event only, and counted by " +
+		"`cnmsql_cluster_events_total`: the Cluster goes on as before."},
 	{core.KindProblem, "What you have to mend first", "As refusals: what is missing beside the instances."},
 	{core.KindBackup, "Backups", "`status.reason` of a Backup, and its events."},
 	{core.KindVerify, "Verifications", "`status.lastVerification.reason`, the reason of the condition " +
 		"`BackupsVerified`, and events."},
-	{core.KindEvent, "Events", "What was done, or has happened."},
+	{core.KindEvent, "Events", "What was done, or has happened. What is a notice as well stands in `status.notices` " +
+		"and in the metric `cnmsql_cluster_notice` until it ends."},
 	{core.KindOperation, "Operations", "`status.operation.kind`."},
 	{core.KindStep, "Steps", "`status.operation.step`."},
 	{core.KindProof, "Proofs", "`status.promotion.proof`: why nobody else takes writes."},
