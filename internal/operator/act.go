@@ -281,23 +281,6 @@ func (a *actor) deletePod(ctx context.Context, c *v1alpha1.Cluster, e core.Delet
 	return err
 }
 
-// mayRecreate asks Kubernetes whether the Pod that would be made now is valid. That there is one of
-// its name is looked at after that. What else may refuse a Pod, as a quota, says nothing of one that
-// takes the place of another.
-func (a *actor) mayRecreate(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
-	ordinal, _ := resources.Ordinal(c.Name, instance)
-	pod := resources.Pod(c, instance, a.podOptions(ctx, c, instance, ordinal))
-	words := fmt.Sprintf("try pod %s of generation %d", instance, c.Generation)
-	return a.request(c, words, func(ctx context.Context) error {
-		err := a.client.Create(ctx, pod, client.DryRunAll, client.FieldOwner(resources.FieldManager))
-		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-			return fmt.Errorf("its Pod goes on as it is, for Kubernetes refuses the one of the changed spec: %w; "+
-				"correct the spec of the Cluster", err)
-		}
-		return nil
-	})
-}
-
 // deleteOnly deletes the object of this name if it is the one that was meant; uid "" says
 // that there was none. It tells whether another one is there: it is left alone.
 func (a *actor) deleteOnly(ctx context.Context, c *v1alpha1.Cluster, obj client.Object, name,

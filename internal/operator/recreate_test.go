@@ -2,17 +2,20 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/resources"
 )
 
 // strict refuses Pods that ask for more than their limit, as the API server does before it looks
@@ -52,5 +55,74 @@ func TestAPodIsNotDeletedForOneThatKubernetesRefuses(t *testing.T) {
 		if isThere(t, server.api, &corev1.Pod{}, "c-2") {
 			t.Error("a Pod that does not run stays")
 		}
+	}
+}
+
+// answering gives one answer to every request for a Pod.
+type answering struct {
+	*api
+	answer error
+}
+
+func (s answering) Create(context.Context, client.Object, ...client.CreateOption) error {
+	return s.answer
+}
+
+// Quotas refuse a Pod beside the one that it is to replace, and say Forbidden like policies, which refuse
+// it in any case.
+func TestAQuotaAloneLetsAPodGoThatIsToBeReplaced(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	forbidden := func(why string) error { return apierrors.NewForbidden(pods, "c-2", errors.New(why)) }
+	webhook := apierrors.NewGenericServerResponse(418, "create", pods, "c-2", "denied", 0, false)
+	for name, of := range map[string]struct {
+		answer error
+		gone   bool
+	}{
+		"a quota":               {forbidden("exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3"), true},
+		"one that wants limits": {forbidden("failed quota: small: must specify limits.memory for: mysql"), false},
+		"a policy": {forbidden("ValidatingAdmissionPolicy 'p' with binding 'p' denied request: exceeded quota: of " +
+			"patience"), false},
+		"Pod security":     {forbidden(`violates PodSecurity "restricted:latest": seccompProfile`), false},
+		"a limit":          {forbidden("maximum memory usage per Container is 1Gi, but limit is 2Gi"), false},
+		"a webhook":        {webhook, false},
+		"there is one":     {apierrors.NewAlreadyExists(pods, "c-2"), true},
+		"a busy server":    {apierrors.NewTooManyRequests("later", 1), true},
+		"a server's error": {apierrors.NewInternalError(errors.New("broken")), true},
+	} {
+		server := answering{newAPI(t, aVolume("c-2", "v-2"), aPod("c-2", "pod-2", "n2")), of.answer}
+		a := anActor(server.api)
+		a.client = server
+		err := a.change(t.Context(), aCluster(), nil, core.DeletePod{Instance: "c-2", UID: "pod-2",
+			Reason: core.ReasonRollout})
+		if gone := !isThere(t, server.api, &corev1.Pod{}, "c-2"); gone != of.gone || gone != (err == nil) {
+			t.Errorf("%s: the Pod is gone: %t, and the error is %v", name, gone, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "or have whoever refuses the Pod there admit it") {
+			t.Errorf("%s: it is not said what to do: %v", name, err)
+		}
+	}
+}
+
+// The API server's own words for a quota are what tells it from a policy.
+func TestARealAPIServerNamesAQuotaThatAPodExceeds(t *testing.T) {
+	server := realAPIServer(t)
+	must(t, server.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "small",
+		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}))
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "small", Name: "small"}}
+	quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
+	must(t, server.Create(t.Context(), quota))
+	quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, quota.Spec.Hard
+	must(t, server.Status().Update(t.Context(), quota))
+	c := aCluster()
+	c.Namespace = "small"
+	pod := resources.Pod(c, "c-2", resources.PodOptions{OperatorImage: "cnmsql", DefaultImage: "mysql", ServerID: 2})
+	try := func(pod *corev1.Pod) error { return server.Create(t.Context(), pod.DeepCopy(), client.DryRunAll) }
+	awaitTaken(t, func() bool { return exceedsQuota(try(pod), "c-2") })
+	if err := try(pod); refusesSuccessor(err, "c-2") {
+		t.Errorf("a quota: %v", err)
+	}
+	pod.Spec.HostNetwork = true
+	if err := try(pod); exceedsQuota(err, "c-2") || !refusesSuccessor(err, "c-2") {
+		t.Errorf("Pod Security: %v", err)
 	}
 }
