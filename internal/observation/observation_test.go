@@ -292,3 +292,15 @@ func TestWhatIsBeingDeletedNamesWhoHoldsIt(t *testing.T) {
 		}
 	}
 }
+
+// What is written to take a request back asks for nothing.
+func TestAnAnnotationThatSaysNoAsksForNothing(t *testing.T) {
+	for value, want := range map[string]bool{"true": true, "": true, "on": true, "false": false, "off": false} {
+		pod := aPod()
+		pod.Annotations = map[string]string{v1alpha1.AnnotationDemote: value, v1alpha1.AnnotationFencing: value}
+		if got := observation.PodFacts(pod, observation.Wanted{}); got.DemoteRequested != want ||
+			got.FencingRequested != want {
+			t.Errorf("%q: demote %t, fence %t", value, got.DemoteRequested, got.FencingRequested)
+		}
+	}
+}

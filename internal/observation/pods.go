@@ -56,7 +56,7 @@ func PodFacts(pod *corev1.Pod, wanted Wanted) core.Pod {
 	if grace := pod.DeletionGracePeriodSeconds; facts.Terminating && grace != nil {
 		facts.Grace = time.Duration(*grace) * time.Second
 	}
-	_, facts.DemoteRequested = pod.Annotations[v1alpha1.AnnotationDemote]
+	facts.DemoteRequested = isAsked(pod.Annotations, v1alpha1.AnnotationDemote)
 	facts.FencingRequested = isAsked(pod.Annotations, v1alpha1.AnnotationFencing)
 	if s := mainStatus(pod); s != nil && (s.State.Running != nil || s.State.Terminated != nil || s.RestartCount > 0) {
 		facts.NeverStarted = false
