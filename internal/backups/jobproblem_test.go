@@ -116,8 +116,11 @@ func TestABackupWaitsForAnAuthority(t *testing.T) {
 	}
 	damaged := authority(t)
 	damaged.Data[resources.KeyCert] = []byte("nothing")
+	foreign := authority(t)
+	foreign.OwnerReferences[0].UID = "another"
 	for name, is := range map[string]*corev1.Secret{"another": secret("another", nil), "damaged": damaged,
-		"ended at": resources.CASecret(aCluster(), ended)} {
+		"is not that of the Cluster db": foreign,
+		"ended at":                      resources.CASecret(aCluster(), ended)} {
 		w := newBackupWorld(t, aBackup("b"), aCluster(), storeSecret, is)
 		w.is(w.looks("b"), v1alpha1.BackupPending, core.ProblemAuthorityBroken, "Restore the Secret db-ca")
 		if text := w.backup("b").Status.Error; name != "another" && !strings.Contains(text, name) {

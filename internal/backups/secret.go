@@ -85,7 +85,8 @@ func AsBroken(err error) *AuthorityError {
 	return nil
 }
 
-// Authority is a Cluster's certificate authority, which the operator made. One of whose Secret ca.crt alone
+// Authority is a Cluster's certificate authority, which the operator made; a Secret of the name that is
+// somebody else's is none. One of whose Secret ca.crt alone
 // is damaged will do: who is let in by it is nobody whom others go by. An error is an AuthorityError, or the
 // API server's.
 func Authority(ctx context.Context, from client.Reader, c *v1alpha1.Cluster) (*pki.CA, error) {
@@ -100,6 +101,9 @@ func Authority(ctx context.Context, from client.Reader, c *v1alpha1.Cluster) (*p
 		return nil, &AuthorityError{err}
 	case err != nil:
 		return nil, err
+	case !resources.Belongs(c, &s):
+		return nil, &AuthorityError{fmt.Errorf("the Secret %s is not that of the Cluster %s: it has no owner reference "+
+			"to it", name, c.Name)}
 	}
 	ca, err := pki.ParseCA(resources.BundleOf(s.Data))
 	if damaged := (*pki.TrustError)(nil); err != nil && !errors.As(err, &damaged) {
