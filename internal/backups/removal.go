@@ -144,6 +144,9 @@ func (r *remover) make(ctx context.Context, m *removal, job *batchv1.Job) (again
 	if files[backupjob.FileTask], err = json.Marshal(m.task); err != nil {
 		return 0, err
 	}
+	if taken, err := r.takenAccount(ctx, m); taken || err != nil {
+		return r.withoutAccount(ctx, m, job, err)
+	}
 	if job == nil {
 		job = m.Job(r.image)
 		if err := r.client.Create(ctx, job, client.FieldOwner(resources.FieldManager)); err != nil {
@@ -171,8 +174,33 @@ func (r *remover) make(ctx context.Context, m *removal, job *batchv1.Job) (again
 	return lookAgain, renewFiles(ctx, r.client, secret, files, nil)
 }
 
+// takenAccount reports whether the ServiceAccount by whose name a Job would run is somebody else's. It
+// reads past the cache.
+func (r *remover) takenAccount(ctx context.Context, m *removal) (bool, error) {
+	if m.Account() == "" {
+		return false, nil
+	}
+	account := &corev1.ServiceAccount{}
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: m.object.GetNamespace(), Name: m.Account()}, account)
+	return err == nil && !m.IsAccount(account), client.IgnoreNotFound(err)
+}
+
+// withoutAccount ends a Job that runs as somebody else's ServiceAccount, and tells why there is none;
+// with an error it does nothing.
+func (r *remover) withoutAccount(ctx context.Context, m *removal, job *batchv1.Job, err error,
+) (again time.Duration, _ error) {
+	if err == nil && job != nil {
+		err = r.drop(ctx, job, metav1.DeletePropagationBackground)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return r.held(ctx, m, "the ServiceAccount "+m.Account()+", by which its Job would reach the store, exists and is "+
+		"not this "+m.kind+"'s; delete it")
+}
+
 // account has the ServiceAccount made again if it went before the object does, as with a
-// deletion in the foreground. One that is there stays as it is.
+// deletion in the foreground. One that is there stays as it is: whose it is was looked at.
 func (r *remover) account(ctx context.Context, m *removal, job *batchv1.Job) error {
 	account := m.ServiceAccount(job)
 	if account == nil {

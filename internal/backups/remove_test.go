@@ -362,3 +362,61 @@ func TestAnAmbientRoleRemovesWhatItHasStored(t *testing.T) {
 		}
 	}
 }
+
+// ambientGoing is one whose store is reached by the Pod's own identity.
+func ambientGoing() *v1alpha1.Backup {
+	b := going()
+	b.Status.ObjectStore = &v1alpha1.ObjectStoreSpec{Credentials: &v1alpha1.StoreCredentials{InheritFromIAMRole: true}}
+	return b
+}
+
+// anAccount is the ServiceAccount that the Job of the Backup b would run as.
+func anAccount(owner metav1.Object, kind string) *corev1.ServiceAccount {
+	s := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b-backup"}}
+	if owner != nil {
+		s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner,
+			v1alpha1.GroupVersion.WithKind(kind))}
+	}
+	return s
+}
+
+// Who may create Backups names them, and may not choose by that whose role their Jobs have.
+func TestNothingIsRemovedByTheRoleOfSomebodyElse(t *testing.T) {
+	another := going()
+	another.UID = "another"
+	for name, account := range map[string]*corev1.ServiceAccount{
+		"a user's": anAccount(nil, ""), "another Backup's": anAccount(another, "Backup"),
+	} {
+		w := newBackupWorld(t, ambientGoing(), aCluster(), storeSecret, authority(t), account)
+		b, again := w.step()
+		stored := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionBackupStored)
+		if w.job("b-remove") != nil || again != heldPause && again != firstPause || stored == nil ||
+			stored.Reason != string(core.ReasonBackupRemovalHeld) ||
+			!strings.Contains(stored.Message, "the ServiceAccount b-backup, by which") {
+			t.Errorf("%s: there is a Job: %t; again after %s; it says %+v", name, w.job("b-remove") != nil, again, stored)
+		}
+		w.Must(w.Delete(t.Context(), account))
+		if w.step(); w.job("b-remove") == nil {
+			t.Errorf("%s is gone, and there is no Job", name)
+		}
+		w.Must(w.Delete(t.Context(), w.account("b-backup")))
+		account.ResourceVersion = ""
+		w.Must(w.Create(t.Context(), account))
+		if w.step(); w.job("b-remove") != nil {
+			t.Errorf("%s: a Job goes on as it", name)
+		}
+	}
+	w := newBackupWorld(t, ambientGoing(), aCluster(), storeSecret, authority(t), anAccount(going(), "Backup"))
+	if w.step(); w.job("b-remove") == nil {
+		t.Error("there is no Job, though the account is the Backup's own")
+	}
+}
+
+func (w *backupWorld) account(name string) *corev1.ServiceAccount {
+	w.Helper()
+	account := &corev1.ServiceAccount{}
+	if !w.found(name, account) {
+		w.Fatalf("there is no ServiceAccount %s", name)
+	}
+	return account
+}

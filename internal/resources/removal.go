@@ -93,9 +93,7 @@ func (r Removal) Job(operatorImage string) *batchv1.Job {
 	job.Spec.TTLSecondsAfterFinished = new(int32(r.kept.Seconds()))
 	maps.Copy(job.Spec.Template.Labels, r.labels)
 	pod := &job.Spec.Template.Spec
-	if r.isAmbient() {
-		pod.ServiceAccountName = r.account
-	}
+	pod.ServiceAccountName = r.Account()
 	pod.AutomountServiceAccountToken = new(false)
 	return job
 }
@@ -108,6 +106,22 @@ func (r Removal) isAmbient() bool {
 	}
 	config, _ := storeConfig(r.Store)
 	return config.Ambient
+}
+
+// Account is the name of the ServiceAccount by which a Job reaches the store; "" if it needs none.
+func (r Removal) Account() string {
+	if !r.isAmbient() {
+		return ""
+	}
+	return r.account
+}
+
+// IsAccount reports whether a ServiceAccount is the one by which what wrote to the store did, or was made
+// for a Job of this removal. Any other may be allowed what nobody allowed whoever deletes the object.
+func (r Removal) IsAccount(account *corev1.ServiceAccount) bool {
+	job := metav1.GetControllerOfNoCopy(account)
+	return metav1.IsControlledBy(account, r.of) ||
+		r.IsOf(account) && job != nil && job.Kind == "Job" && job.Name == r.Name
 }
 
 // ServiceAccount is that by which a Job reaches the store, as what wrote there did: of the same
