@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -273,10 +274,14 @@ func (r *Reconciler) tell(ctx context.Context, b *v1alpha1.Backup) error {
 	return nil
 }
 
-// change writes a changed status, if the Backup is still the one that was read.
+// change writes a changed status, if the Backup is still the one that was read. One that did not change is
+// not written: who waits looks every ten seconds, and would hold up all others by that.
 func (r *Reconciler) change(ctx context.Context, b *v1alpha1.Backup, how func(*v1alpha1.BackupStatus)) error {
 	before := b.DeepCopy()
 	how(&b.Status)
+	if equality.Semantic.DeepEqual(before.Status, b.Status) {
+		return nil
+	}
 	return r.Client.Status().Patch(ctx, b, ifStill(before))
 }
 

@@ -72,16 +72,29 @@ func (r *Reconciler) prepare(ctx context.Context, b *v1alpha1.Backup) (*taking, 
 		return nil, final(core.BackupNoStore, "neither spec.objectStore nor spec.backup.objectStore of the Cluster "+
 			"%s says where to; add one, and create another Backup", c.Name), nil
 	}
-	if other, err := Running(ctx, r.Live, b.Namespace, c.Name, b.UID); other != "" || err != nil {
-		return nil, wait(core.BackupOtherRuns, "the Backup %s of this Cluster is running; one is taken at a time",
-			other), err
+	if no, err := queuedBehind(ctx, r.Client, b); no != nil || err != nil {
+		return nil, no, err
 	}
 	donor, no := chooseDonor(c, b, r.Lags, lacksReplica(b, r.Now()))
 	if no != nil {
 		return nil, no, nil
 	}
 	t.donor, t.why = donor.Name, donor.Why
+	if no, err := queuedBehind(ctx, r.Live, b); no != nil || err != nil {
+		return nil, no, err
+	}
 	return r.complete(ctx, t)
+}
+
+// queuedBehind returns a refusal if another Backup of the Cluster runs. The cache will do for who waits
+// on; that nobody runs must be true now. All Backups of the namespace are read for that, so that the API server
+// is asked by who would begin, and not by all who wait.
+func queuedBehind(ctx context.Context, from client.Reader, b *v1alpha1.Backup) (*refusal, error) {
+	other, err := Running(ctx, from, b.Namespace, b.Spec.Cluster.Name, b.UID)
+	if other == "" || err != nil {
+		return nil, err
+	}
+	return wait(core.BackupOtherRuns, "the Backup %s of this Cluster is running; one is taken at a time", other), nil
 }
 
 // prepareAgain goes by what was decided when the backup began.
