@@ -106,7 +106,7 @@ func TestASlipInASecretThatWasUsedIsToldAndHindersNothing(t *testing.T) {
 	p, is := newPrerequisites(a, a), &corev1.Secret{}
 	for _, step := range []struct{ username, password, uri, told string }{
 		{"app", "one", "mysql://app:one@", ""},
-		{"shop", "two", "mysql://app:one@", `set the username back to "app"`},
+		{"shop", "two", "mysql://app:one@", "the username in the Secret mine is another by now"},
 		{"app", "\n", "mysql://app:one@", "nothing but the end of a line"},
 		{"app", strings.Repeat("x", 257), "mysql://app:one@", "has 257 bytes"},
 		{"app", "two\n", "mysql://app:two@", ""},

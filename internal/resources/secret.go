@@ -113,7 +113,8 @@ func InitDB(c *v1alpha1.Cluster) (database, owner string) {
 }
 
 // checkUserSecret refuses a Secret from which no account can be made, and one that names another
-// account than that which was made: no server has it.
+// account than that which was made: no server has it. It tells nothing of what is in the Secret: who may
+// read the status need not be allowed to read Secrets.
 func checkUserSecret(c *v1alpha1.Cluster, was string, user map[string][]byte) error {
 	initdb := c.Spec.Bootstrap.InitDB
 	name := initdb.Secret.Name
@@ -134,17 +135,17 @@ func checkUserSecret(c *v1alpha1.Cluster, was string, user map[string][]byte) er
 	username := layout.SecretValue(user[KeyUsername])
 	if initdb.Owner != "" && initdb.Owner != username {
 		return fmt.Errorf(
-			"spec.bootstrap.initdb.owner is %q, but the username in the Secret %s is %q; make them the same",
-			initdb.Owner, name, username)
+			"spec.bootstrap.initdb.owner is %q, but the username in the Secret %s is another; make them the same",
+			initdb.Owner, name)
 	}
 	if len(username) > 32 || reserved(username) {
 		return fmt.Errorf("the username in the Secret %s is longer than 32 characters, or an account of the server "+
 			"or of the operator (root, mysql.*, cnmsql*); choose another name", name)
 	}
 	if c.Status.EstablishedAt != nil && was != "" && was != username {
-		return fmt.Errorf("the username in the Secret %s is %q by now, but the account of the application is %q, and "+
-			"is not renamed; set the username back to %q, or make an account %q yourself, whose Secret you keep",
-			name, username, was, was, username)
+		return fmt.Errorf("the username in the Secret %s is another by now than that of the application's account, "+
+			"which is not renamed; set the username back to that in the Secret %s, or make an account of the other name "+
+			"yourself, whose Secret you keep", name, Names(c.Name).AppSecret())
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func TestAUsersSecretOfNoUseIsRefusedWithWhatToDo(t *testing.T) {
 		"no username": {"", map[string][]byte{KeyPassword: []byte("x")}, `has no key "username"`},
 		"empty":       {"", map[string][]byte{}, `has no key "username"`},
 		"another owner": {"you", map[string][]byte{KeyUsername: []byte("me"), KeyPassword: []byte("x")},
-			"make them the same"},
+			`is "you", but the username in the Secret mine is another; make them the same`},
 		"root": {"", map[string][]byte{KeyUsername: []byte("root"), KeyPassword: []byte("x")},
 			"choose another name"},
 		"a line's end is no password": {"", map[string][]byte{KeyUsername: []byte("me"), KeyPassword: []byte("\r\n")},
@@ -130,8 +130,8 @@ func TestTheApplicationsAccountIsNotRenamed(t *testing.T) {
 	c.Status.EstablishedAt = new(metav1.NowMicro())
 	was := map[string][]byte{KeyUsername: []byte("me"), KeyPassword: []byte("secret")}
 	_, err := AppSecret(c, was, map[string][]byte{KeyUsername: []byte("you"), KeyPassword: []byte("x")}, nil, chance())
-	if err == nil || !strings.Contains(err.Error(), `is "you" by now`) ||
-		!strings.Contains(err.Error(), `set the username back to "me"`) {
+	if err == nil || !strings.Contains(err.Error(), `set the username back to that in the Secret db-app`) ||
+		strings.Contains(err.Error(), `"me"`) || strings.Contains(err.Error(), `"you"`) {
 		t.Errorf("got %v", err)
 	}
 	s := must[*corev1.Secret](t)(AppSecret(c, was, nil, nil, chance()))
