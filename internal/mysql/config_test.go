@@ -176,6 +176,18 @@ func TestValuesThatAUserMayGive(t *testing.T) {
 	}
 }
 
+// Beside the data directory lies what the instance remembers.
+func TestNoParameterNamesAFileOutsideOfTheData(t *testing.T) {
+	for value, ok := range map[string]bool{"ibtmp1:12M:autoextend:max:5G": true, "a:12M;b:12M:autoextend": true,
+		"../cnmsql/state.json:12M:autoextend": false, "a:12M;/tmp/b:12M:autoextend": false} {
+		for _, name := range []string{"innodb_temp_data_file_path", "Innodb-Data_file_path"} {
+			if refused := Refused(map[string]string{name: value}); ok != (len(refused) == 0) {
+				t.Errorf("%s = %q is refused: %t", name, value, ok)
+			}
+		}
+	}
+}
+
 func TestBufferPool(t *testing.T) {
 	for memory, want := range map[int64]int64{
 		0: 128 << 20, 256 << 20: 32 << 20, 512 << 20: 128 << 20, 1 << 30: 384 << 20, 4 << 30: 2176 << 20,

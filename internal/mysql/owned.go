@@ -136,14 +136,44 @@ type BoundParameter struct {
 	Name string
 	// Values that are allowed, in lower case.
 	Values []string
+	// Form is a regular expression of all values that are allowed, where they cannot be listed, and Must
+	// completes "it must …".
+	Form, Must string
 	// Why completes "anything else is refused: …".
 	Why string
 }
 
 // BoundParameters are in the validating policy, too.
 var BoundParameters = []BoundParameter{
-	{"innodb_flush_method", []string{"fsync", "o_dsync", "o_direct", "o_direct_no_fsync"},
-		"an acknowledged write must survive a crash"},
+	{Name: "innodb_flush_method", Values: []string{"fsync", "o_dsync", "o_direct", "o_direct_no_fsync"},
+		Why: "an acknowledged write must survive a crash"},
+	{Name: "innodb_data_file_path", Form: inDataDirectory, Must: onlyNames, Why: overOurs},
+	{Name: "innodb_temp_data_file_path", Form: inDataDirectory, Must: onlyNames, Why: overOurs},
+}
+
+// Values that name files may not name directories: mysqld makes what it finds missing, and would make
+// it beside its data, where the instance keeps its own files.
+const (
+	inDataDirectory = `[^/]*`
+	onlyNames       = "name files of the data directory, without a /"
+	overOurs        = "it would write wherever it is told, over the instance's own files too"
+)
+
+// Allowed is a regular expression of the values that are allowed, in lower case.
+func (b BoundParameter) Allowed() string {
+	if b.Form != "" {
+		return "^(" + b.Form + ")$"
+	}
+	return "^(" + strings.Join(b.Values, "|") + ")$"
+}
+
+// Refusal completes the name of a parameter whose value is none of them.
+func (b BoundParameter) Refusal() string {
+	must := b.Must
+	if must == "" {
+		must = "be one of " + strings.Join(b.Values, ", ")
+	}
+	return "must " + must + " (" + b.Why + ")"
 }
 
 // FixedParameter is a parameter that mysqld wrote into the data when it made them. It starts on
@@ -196,7 +226,7 @@ func exceeds(name, value string) bool {
 	name = bare(NormalParameter(name))
 	for _, b := range BoundParameters {
 		if b.Name == name {
-			return !slices.Contains(b.Values, strings.ToLower(strings.TrimSpace(value)))
+			return !regexp.MustCompile(b.Allowed()).MatchString(strings.ToLower(strings.TrimSpace(value)))
 		}
 	}
 	return false

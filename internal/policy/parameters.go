@@ -128,8 +128,8 @@ func valuesOf(variable string) string {
 func bounds(table []mysql.BoundParameter) string {
 	rows := make([]string, len(table))
 	for i, b := range table {
-		rows[i] = fmt.Sprintf("['%s', '^(%s)$', 'must be one of %s (%s)']", pattern(mysql.OwnedParameter{Name: b.Name}),
-			strings.Join(b.Values, "|"), strings.Join(b.Values, ", "), b.Why)
+		rows[i] = fmt.Sprintf("['%s', '%s', '%s']", pattern(mysql.OwnedParameter{Name: b.Name}), b.Allowed(),
+			strings.ReplaceAll(b.Refusal(), "'", `\'`))
 	}
 	return "[" + strings.Join(rows, ",\n") + "]"
 }
