@@ -152,8 +152,7 @@ func azureAccount(c Config, dir string) (secrets azureSecrets, account *url.URL,
 	case err != nil:
 		return secrets, nil, because(CredentialsWrong, fmt.Errorf("the store's credentials in %s: %w", dir, err))
 	case c.Ambient && account.Scheme != "https":
-		return secrets, nil, refuse(Misconfigured,
-			"the endpoint is not https://: the token of the Pod's identity could be read on the way")
+		return secrets, nil, tokenInTheOpen()
 	}
 	return secrets, account, nil
 }

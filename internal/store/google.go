@@ -42,6 +42,9 @@ func newGoogle(l limits, c Config, endpoint *url.URL, dir string) (*googleStore,
 	if !googleBucket.MatchString(c.Bucket) {
 		return nil, refuse(Misconfigured, "bucket %q is not the name of a bucket", c.Bucket)
 	}
+	if c.Ambient && endpoint.Scheme != "https" {
+		return nil, tokenInTheOpen()
+	}
 	wire := &transport{config: c, dir: dir, silence: l.silence}
 	if _, err := wire.current(); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package store_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -260,6 +261,7 @@ func TestAPodsIdentityAtGoogle(t *testing.T) {
 	var asked atomic.Int32
 	of := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/computeMetadata/v1/instance/service-accounts/default/token" ||
+			r.URL.Query().Get("scopes") != "https://www.googleapis.com/auth/devstorage.read_write" ||
 			r.Header.Get("Metadata-Flavor") != "Google" {
 			t.Errorf("asked for %s", r.URL)
 		}
@@ -267,14 +269,15 @@ func TestAPodsIdentityAtGoogle(t *testing.T) {
 	}))
 	t.Setenv("GCE_METADATA_HOST", strings.TrimPrefix(of.URL, "http://"))
 	var last string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if last = r.Header.Get("Authorization"); last == "Bearer token-1" && r.Method == http.MethodDelete {
 			deny(w, 401, "authError")
 		}
 	}))
 	t.Cleanup(server.Close)
+	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 	dir := storetest.Configure(t, store.Config{Protocol: store.GCS, Endpoint: server.URL,
-		Bucket: "bucket", Ambient: true}, nil)
+		Bucket: "bucket", Ambient: true}, map[string]string{store.FileCA: authority})
 	s := openFor(t, forSuccess, dir)
 	must(t, s.Put(t.Context(), "key", nil))
 	must(t, s.Put(t.Context(), "key", nil))
@@ -307,4 +310,7 @@ func TestOpenRefusesWhatIsNotGoogles(t *testing.T) {
 	_, err := store.Open(storetest.Configure(t, store.Config{Protocol: store.GCS, Bucket: "under_score"}, nil))
 	mustFail(t, err, store.CredentialsWrong)
 	_ = open(t, storetest.Configure(t, store.Config{Protocol: store.GCS, Bucket: "under_score", Ambient: true}, nil))
+	_, err = store.Open(storetest.Configure(t, store.Config{Protocol: store.GCS, Bucket: "bucket", Ambient: true,
+		Endpoint: "http://store.example.com"}, nil))
+	mustFail(t, err, store.Misconfigured) // whoever is on the way would have the identity
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -116,7 +117,8 @@ func (m *metadataIdentity) token(ctx context.Context) (string, error) {
 func (m *metadataIdentity) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.silence)
 	defer cancel()
-	text, err := m.client.GetWithContext(ctx, "instance/service-accounts/default/token")
+	query := url.Values{"scopes": {googleScope}} // whom it is sent to could do with it whatever it is good for
+	text, err := m.client.GetWithContext(ctx, "instance/service-accounts/default/token?"+query.Encode())
 	if err != nil {
 		return err
 	}

@@ -99,10 +99,14 @@ func TestRulesForObjectStoresAndRecovery(t *testing.T) {
 		with("credentials: {accessKeyId: {name: s, key: id}, secretAccessKey: {name: s, key: key}}", "path: a"): "needs either credentials (S3 and what speaks it), googleCredentials",
 		with("bucket: backups", "bucket: backups, googleCredentials: {gkeEnvironment: true}"):                   "needs either credentials (S3 and what speaks it), googleCredentials",
 		google("", ""): "",
-		google("applicationCredentials: {name: s, key: key.json}", "gkeEnvironment: true"):                                                           "",
-		google("applicationCredentials: {name: s, key: key.json}", "gkeEnvironment: false"):                                                          "must be either applicationCredentials, or gkeEnvironment: true",
-		google("applicationCredentials", "gkeEnvironment: true, applicationCredentials"):                                                             "must be either applicationCredentials, or gkeEnvironment: true",
-		google("bucket", "path: a/b, storageClass: NEARLINE, endpoint: 'http://gcs.store.svc:4443', forcePathStyle: true, bucket"):                   "",
+		google("applicationCredentials: {name: s, key: key.json}", "gkeEnvironment: true"):                                         "",
+		google("applicationCredentials: {name: s, key: key.json}", "gkeEnvironment: false"):                                        "must be either applicationCredentials, or gkeEnvironment: true",
+		google("applicationCredentials", "gkeEnvironment: true, applicationCredentials"):                                           "must be either applicationCredentials, or gkeEnvironment: true",
+		google("bucket", "path: a/b, storageClass: NEARLINE, endpoint: 'http://gcs.store.svc:4443', forcePathStyle: true, bucket"): "",
+		google("applicationCredentials: {name: s, key: key.json}}", "gkeEnvironment: true}, endpoint: "+
+			"'http://s.example.com'"): "endpoint must be https:// with googleCredentials.gkeEnvironment",
+		google("applicationCredentials: {name: s, key: key.json}}", "gkeEnvironment: true}, endpoint: "+
+			"'https://s.example.com'"): "",
 		google("bucket", "region: europe-west1, bucket"):                                                                                             "objectStore.region goes with S3",
 		google("bucket", "serverSideEncryption: AES256, bucket"):                                                                                     "objectStore.serverSideEncryption goes with S3",
 		google("bucket", "forcePathStyle: false, bucket"):                                                                                            "objectStore.forcePathStyle goes with S3",
