@@ -112,10 +112,12 @@ const MethodClone = "clone"
 
 // JobTemplate shapes the Pod of a backup's Job.
 type JobTemplate struct {
+	// +kubebuilder:validation:MaxProperties=64
 	// +optional
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels map[string]LabelValue `json:"labels,omitempty"`
+	// +kubebuilder:validation:MaxProperties=64
 	// +optional
-	Annotations map[string]string `json:"annotations,omitempty"`
+	Annotations map[string]AnnotationValue `json:"annotations,omitempty"`
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// +optional

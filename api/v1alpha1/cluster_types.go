@@ -391,6 +391,8 @@ type InitDBSpec struct {
 
 	// PostInitSQL are statements that are run once, as root, after the
 	// database was made.
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=16384
 	// +optional
 	PostInitSQL []string `json:"postInitSQL,omitempty"`
 }

@@ -6,6 +6,11 @@ package v1alpha1
 // +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$')",message="the value of a label holds only letters, digits, '-', '_' and '.', begins and ends with a letter or a digit, and has at most 63 of them: every object that is made with another one is refused"
 type LabelValue string
 
+// AnnotationValue is the value of an annotation, which is kept with the object that names it.
+//
+// +kubebuilder:validation:MaxLength=8192
+type AnnotationValue string
+
 // InheritedMetadata is what every made object carries besides the operator's own.
 type InheritedMetadata struct {
 	// +kubebuilder:validation:MaxProperties=128

@@ -81,8 +81,8 @@ func BackupJob(c *v1alpha1.Cluster, b *v1alpha1.Backup, operatorImage string) *b
 func storeJob(
 	c *v1alpha1.Cluster, m metav1.ObjectMeta, t v1alpha1.JobTemplate, operatorImage, verb string,
 ) *batchv1.Job {
-	pod := metav1.ObjectMeta{Labels: jobPodLabels(c), Annotations: maps.Clone(t.Annotations)}
-	maps.Copy(pod.Labels, t.Labels)
+	pod := metav1.ObjectMeta{Labels: jobPodLabels(c), Annotations: texts(t.Annotations)}
+	maps.Copy(pod.Labels, texts(t.Labels))
 	return &batchv1.Job{TypeMeta: typeMeta("batch/v1", "Job"), ObjectMeta: m, Spec: batchv1.JobSpec{
 		Template: corev1.PodTemplateSpec{ObjectMeta: pod, Spec: corev1.PodSpec{
 			EnableServiceLinks: new(false),

@@ -22,8 +22,8 @@ func aBackupOf(c *v1alpha1.Cluster) *v1alpha1.Backup {
 // aTemplate says something of all that a JobTemplate can.
 func aTemplate() *v1alpha1.JobTemplate {
 	return &v1alpha1.JobTemplate{
-		Labels:       map[string]string{"team": "shop", v1alpha1.LabelBackup: "mine"},
-		Annotations:  map[string]string{"a": "b"},
+		Labels:       map[string]v1alpha1.LabelValue{"team": "shop", v1alpha1.LabelBackup: "mine"},
+		Annotations:  map[string]v1alpha1.AnnotationValue{"a": "b"},
 		NodeSelector: map[string]string{"disk": "none"},
 		Tolerations:  []corev1.Toleration{{Key: "backups", Operator: corev1.TolerationOpExists}},
 		Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
@@ -59,13 +59,15 @@ func TestAJobTemplateReachesTheJobOfABackup(t *testing.T) {
 	b.Spec.JobTemplate = aTemplate()
 	job := BackupJob(c, b, "cnmsql:v1")
 	pod := job.Spec.Template.Spec
-	got := &v1alpha1.JobTemplate{Labels: job.Spec.Template.Labels, Annotations: job.Spec.Template.Annotations,
+	has := job.Spec.Template.ObjectMeta
+	got := &v1alpha1.JobTemplate{Labels: values[v1alpha1.LabelValue](has.Labels),
+		Annotations:  values[v1alpha1.AnnotationValue](has.Annotations),
 		NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations, Affinity: pod.Affinity,
 		PriorityClassName: pod.PriorityClassName, Resources: pod.Containers[0].Resources,
 		TTL: &metav1.Duration{Duration: time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second}}
 	want.Labels[v1alpha1.LabelBackup] = "monday" // whose Pod it is is not for the template to say
 	for key, value := range jobPodLabels(c) {
-		want.Labels[key] = value
+		want.Labels[key] = v1alpha1.LabelValue(value)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the Job has another template (-wanted +got):\n%s", diff)
@@ -73,6 +75,14 @@ func TestAJobTemplateReachesTheJobOfABackup(t *testing.T) {
 	if len(b.Spec.JobTemplate.Labels) != 2 || b.Spec.JobTemplate.Labels[v1alpha1.LabelBackup] != "mine" {
 		t.Errorf("the Backup's own labels became %v", b.Spec.JobTemplate.Labels)
 	}
+}
+
+func values[Text ~string](of map[string]string) map[string]Text {
+	out := map[string]Text{}
+	for key, value := range of {
+		out[key] = Text(value)
+	}
+	return out
 }
 
 // TestAJobIsMadeByTheNextTemplate: a Backup's own one counts as a whole, before that of its Cluster.

@@ -38,16 +38,20 @@ func meta(c *v1alpha1.Cluster, name, component string) metav1.ObjectMeta {
 			v1alpha1.GroupVersion.WithKind("Cluster"))},
 	}
 	if in := c.Spec.InheritedMetadata; in != nil {
-		maps.Copy(m.Labels, inheritedLabels(in))
+		maps.Copy(m.Labels, texts(in.Labels))
 		m.Annotations = maps.Clone(in.Annotations)
 	}
 	maps.Copy(m.Labels, ownLabels(c, component))
 	return m
 }
 
-func inheritedLabels(in *v1alpha1.InheritedMetadata) map[string]string {
-	out := make(map[string]string, len(in.Labels))
-	for key, value := range in.Labels {
+// texts are labels or annotations of the spec as Kubernetes has them; nil if there are none.
+func texts[Text ~string](in map[string]Text) map[string]string {
+	if in == nil {
+		return nil
+	}
+	out := make(map[string]string, len(in))
+	for key, value := range in {
 		out[key] = string(value)
 	}
 	return out
@@ -107,7 +111,7 @@ func LackedOfInherited(c *v1alpha1.Cluster, obj metav1.Object) map[string]any {
 	}
 	group := v1alpha1.GroupVersion.Group + "/"
 	own := ownLabels(c, "")
-	lacked("labels", inheritedLabels(in), obj.GetLabels(), func(key string) bool {
+	lacked("labels", texts(in.Labels), obj.GetLabels(), func(key string) bool {
 		_, is := own[key]
 		return is || strings.HasPrefix(key, group)
 	})
