@@ -30,6 +30,7 @@ func TestTheChartHoldsTheCurrentPolicies(t *testing.T) {
 		"policy-instance-pod.yaml":    InstancePod(),
 		"policy-security.yaml":        Security(),
 		"policy-pod-labels.yaml":      PodLabels(),
+		"policy-secret-size.yaml":     SecretSize(),
 		"policy-lease.yaml":           Lease(),
 		"policy-lease-epoch.yaml":     LeaseEpoch(),
 		"policy-lease-writers.yaml":   LeaseWriters(),

@@ -66,7 +66,7 @@ func prepare() error {
 	}
 	for _, name := range []string{"policy-parameters.yaml", "policy-instance-status.yaml", "policy-promotion.yaml",
 		"policy-instance-pod.yaml", "policy-pod-labels.yaml", "policy-lease.yaml", "policy-lease-epoch.yaml",
-		"policy-lease-writers.yaml",
+		"policy-lease-writers.yaml", "policy-secret-size.yaml",
 		"policy-group.yaml", "policy-security.yaml", "policy-deletion.yaml", "policy-backup-status.yaml"} {
 		if err := install(c, filepath.Join(chart, "templates", name)); err != nil {
 			return err
