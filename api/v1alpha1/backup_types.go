@@ -116,6 +116,7 @@ type JobTemplate struct {
 	// +optional
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('container.apparmor.security.beta.kubernetes.io/') || self[k] != 'unconfined')",message="jobTemplate.annotations container.apparmor.security.beta.kubernetes.io/…: unconfined is refused: it would give whoever may ask for backups more than a backup on the node; remove it"
 	// +optional
 	Annotations map[string]AnnotationValue `json:"annotations,omitempty"`
 	// +optional

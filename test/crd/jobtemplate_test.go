@@ -52,3 +52,12 @@ func judgeTemplate(t *testing.T, c client.Client, template, refused string) {
 		judge(t, c.Create(context.Background(), made, client.DryRunAll), refused)
 	}
 }
+
+// TestAJobTemplateGivesNoNodeAway: the operator makes the Job, as it makes an instance's Pod.
+func TestAJobTemplateGivesNoNodeAway(t *testing.T) {
+	c := api(t)
+	for profile, refused := range map[string]string{"unconfined": "more than a backup on the node",
+		"runtime/default": "", "localhost/mine": ""} {
+		judgeTemplate(t, c, "{annotations: {container.apparmor.security.beta.kubernetes.io/backup: "+profile+"}}", refused)
+	}
+}
