@@ -138,8 +138,9 @@ var events = []row[Reason]{
 	{ReasonGivenUp, "notice: the last switchover ran out of time and was given up before it stopped writes",
 		"switchover.md#refusals"},
 	{ReasonVolumeDeleting, "a switchover begins: the primary's volume is being deleted", ""},
-	{ReasonVolumeHeld, "notice: an instance's volume is being deleted while no primary is known that has the data; " +
-		"its Pod is kept, for the data go with it", "troubleshooting.md#a-volume-is-being-deleted-and-stays"},
+	{ReasonVolumeHeld, "notice: an instance's volume is being deleted, and its Pod is kept, for the data go with " +
+		"it: no primary is known that has and keeps the data, or the instance cannot be spared yet",
+		"troubleshooting.md#a-volume-is-being-deleted-and-stays"},
 	{ReasonPreferred, "a switchover begins: to an instance of spec.failoverPolicy.preferredPrimary", ""},
 	{ReasonFenced, "the instance is fenced, as a human asked for", ""},
 	{ReasonUnfenced, "the instance is not fenced any more", ""},

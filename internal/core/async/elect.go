@@ -200,8 +200,6 @@ func refuse(voters []voter) election {
 			"gtid_executed and decide which to keep"}
 }
 
-const volumeGoes = "its PersistentVolumeClaim is deleted, and its data is gone when its Pod stops"
-
 func (v voter) whyUnfit() string {
 	if v.stale && receives(v.report) {
 		return "it does not stop in time to receive what the failed primary sent"
@@ -210,7 +208,7 @@ func (v voter) whyUnfit() string {
 		return "it does not answer in time"
 	}
 	if draft.LosesVolume(v.in) {
-		return volumeGoes
+		return draft.VolumeGoes
 	}
 	return whyUnfit(v.report)
 }

@@ -65,11 +65,12 @@ func (d *decision) clients() (n int, known bool) {
 	return r.Server.SemiSync.Clients, true
 }
 
-// receiveBeside counts the replicas that receive from the primary, without this one.
+// receiveBeside counts the replicas that receive from the primary and go on to, without this one.
 func (d *decision) receiveBeside(gone *core.Instance) (n int) {
 	primary := d.Status.Promotion.Instance
 	otherMembers(d.Observation, primary, func(in *core.Instance) {
-		if r, ok := serving(in); ok && in.Name != gone.Name && streams(r, primary) {
+		if r, ok := serving(in); ok && in.Name != gone.Name && streams(r, primary) &&
+			!in.IsStopping() && !d.IsEnding(in.Name) {
 			n++
 		}
 	})

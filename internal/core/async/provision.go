@@ -79,10 +79,22 @@ func (d *decision) keepPod(in *core.Instance, pod core.Pod, vol core.Volume) {
 	case pod.Terminating:
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
-	case d.KeepsData(in, d.holderWithData()):
+	case d.KeepsData(in, d.holderWithData(), d.cannotSpare):
 	case pod.Terminated || pod.Rejected || draft.LosesVolume(in) || d.IsCorrected(in, pod, d.givers()):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
+}
+
+// cannotSpare tells why commits would wait for ever without an instance whose claim is gone or going; "" when
+// they would not.
+func (d *decision) cannotSpare(in *core.Instance) string {
+	p := d.Status.Promotion
+	if d.enoughWithout(in, p.RequiredAcks) {
+		return ""
+	}
+	return fmt.Sprintf("for without it %s would receive from %s, where each commit needs %s. It goes when enough others "+
+		"do. To have it go now, and commits wait: kubectl delete pod %s",
+		core.Plural(d.receiveBeside(in), "replica"), p.Instance, core.Acknowledgements(p.RequiredAcks), in.Name)
 }
 
 // holderWithData is the primary while it is known to have all that was acknowledged: it takes writes, or is
@@ -104,7 +116,7 @@ func (d *decision) settled() bool {
 	ok := true
 	others(d.Observation, d.holder().Name, func(in *core.Instance) {
 		r, serves := serving(in)
-		ok = ok && serves && streams(r, d.holder().Name) && in.IsReady() && !d.mayLack(r)
+		ok = ok && serves && streams(r, d.holder().Name) && in.IsReady() && !d.mayLack(r) && !d.IsEnding(in.Name)
 	})
 	return ok
 }

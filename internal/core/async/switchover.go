@@ -190,7 +190,7 @@ func (d *decision) cannotLead(in *core.Instance) (core.Report, *core.Problem) {
 	case in.IsStopping() || d.IsEnding(in.Name):
 		return r, &core.Problem{Reason: core.RefusalTargetNotReady, Message: "it is being stopped"}
 	case draft.LosesVolume(in):
-		return r, &core.Problem{Reason: core.RefusalTargetNotReady, Message: volumeGoes}
+		return r, &core.Problem{Reason: core.RefusalTargetNotReady, Message: draft.VolumeGoes}
 	case !eligible(r):
 		return r, &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: whyUnfit(r)}
 	case r.IsFull():

@@ -93,10 +93,14 @@ func LosesVolume(in *core.Instance) bool {
 	return in.Volume.Is(func(vol core.Volume) bool { return !vol.Exists || vol.Deleting })
 }
 
-// KeepsData reports whether an instance's Pod stays although its claim is gone or going, and tells so: the
-// data go with the Pod, and nobody else is known to have them. The primary is known to have all that was
-// acknowledged, and "" when there is none: then nobody's go. In a switchover there is none for a moment.
-func (d *Draft) KeepsData(in *core.Instance, primary string) bool {
+// VolumeGoes is why such an instance does not become primary.
+const VolumeGoes = "its PersistentVolumeClaim is deleted, and its data is gone when its Pod stops"
+
+// KeepsData reports whether an instance's Pod stays although its claim is gone or going, and tells why: the
+// data go with the Pod. The primary is known to have all that was acknowledged, and "" when there is none:
+// then nobody's go. In a switchover there is none for a moment. cannotSpare tells why a running instance cannot
+// be missed; "" when it can.
+func (d *Draft) KeepsData(in *core.Instance, primary string, cannotSpare func(*core.Instance) string) bool {
 	vol, volKnown := in.Volume.Get()
 	pod, podKnown := in.Pod.Get()
 	isEmpty := in.SaysEmpty() || pod.NeverStarted && !vol.Bound
@@ -111,13 +115,60 @@ func (d *Draft) KeepsData(in *core.Instance, primary string) bool {
 	case primary == in.Name:
 		d.Doing(fmt.Sprintf("the PersistentVolumeClaim of the primary %s %s: its data is gone when its Pod stops",
 			in.Name, what))
-	case primary == "" && d.Status.Operation != nil && d.Status.Operation.Kind == core.OperationSwitchover:
-	case primary == "":
-		d.Remark(core.ReasonVolumeHeld, in.Name, fmt.Sprintf("the PersistentVolumeClaim of %s %s, and its data is "+
-			"gone when its Pod stops: the Pod is kept, for no primary is known that has the data, and this may be the "+
-			"last copy. If its data is not needed: kubectl delete pod %s", in.Name, what, in.Name))
-	default:
-		return false
+		return true
+	case !d.keepsVolume(primary) && d.Status.Operation != nil &&
+		d.Status.Operation.Kind == core.OperationSwitchover:
+		return true
 	}
-	return true
+	why := d.whyKept(in, pod, primary, cannotSpare)
+	if why != "" {
+		d.Remark(core.ReasonVolumeHeld, in.Name, fmt.Sprintf("the PersistentVolumeClaim of %s %s, and its data is "+
+			"gone when its Pod stops: the Pod is kept, %s", in.Name, what, why))
+	}
+	return why != ""
+}
+
+// keepsVolume reports whether there is a primary, and its data stay whatever becomes of its Pod.
+func (d *Draft) keepsVolume(primary string) bool {
+	in := d.Instance(primary)
+	return in != nil && !LosesVolume(in)
+}
+
+// whyKept tells why the Pod of an instance that is not the primary is kept for its data or its service; "" when
+// it is not. One that has ended serves nobody.
+func (d *Draft) whyKept(in *core.Instance, pod core.Pod, primary string, cannotSpare func(*core.Instance) string,
+) string {
+	switch {
+	case primary == "":
+		return "for no primary is known that has the data, and this may be the last copy. If its data is not needed: " +
+			"kubectl delete pod " + in.Name
+	case !d.keepsVolume(primary):
+		return fmt.Sprintf("for the primary %s loses its volume as well, and no copy would stay. If its data is not "+
+			"needed: kubectl delete pod %s; it gets a new volume and a copy then, and can take over", primary, in.Name)
+	case pod.Terminated || pod.Rejected:
+		return ""
+	}
+	if why := cannotSpare(in); why != "" {
+		return why
+	}
+	if other := d.withoutData(in); other != "" {
+		return fmt.Sprintf("until %s is known to have a copy of the data, so that not all copies are made anew at "+
+			"once. If that does not matter: kubectl delete pod %s", other, in.Name)
+	}
+	return ""
+}
+
+// withoutData names an instance that stays and has no data yet, or loses them at this moment; "" when there is
+// none. One that is not heard may have none, but two that are not heard do not wait for each other.
+func (d *Draft) withoutData(but *core.Instance) string {
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		isNew := in.Volume.Is(func(vol core.Volume) bool { return vol.Exists && !vol.Bound })
+		isUnheard := but.Report.Known() && !in.Report.Known()
+		if in.Name != but.Name && !d.IsSurplus(in) &&
+			(in.SaysEmpty() || in.IsLeaving() || d.IsEnding(in.Name) || isNew || isUnheard) {
+			return in.Name
+		}
+	}
+	return ""
 }

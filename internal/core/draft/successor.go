@@ -19,7 +19,8 @@ type Candidate struct {
 // nothing is known does not count as drained, nor such a Pod as one that is current and ready.
 func (d *Draft) ByFitness(a, b Candidate) int {
 	goes := func(in *core.Instance) int {
-		return 2*btoi(d.IsSurplus(in)) + btoi(in.Node.Is(func(n core.Node) bool { return n.Draining }))
+		return 4*btoi(LosesVolume(in)) + 2*btoi(d.IsSurplus(in)) +
+			btoi(in.Node.Is(func(n core.Node) bool { return n.Draining }))
 	}
 	penalty := func(c Candidate) int {
 		r := c.Report.Server.Replication

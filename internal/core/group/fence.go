@@ -54,11 +54,23 @@ func (d *decision) cannotSpare(name string, size int) string {
 	return ""
 }
 
+// cannotLose tells why the group needs a member whose claim is gone or going, and which leaves it until it has
+// new data; "" when it does not. Whom the others do not reach, it does not have.
+func (d *decision) cannotLose(in *core.Instance) string {
+	if d.seen.members[in.Name].State == core.MemberUnreachable {
+		return ""
+	}
+	if why := d.cannotSpare(in.Name, d.everMembers()-1); why != "" {
+		return "for " + why + ". It goes when the others are back"
+	}
+	return ""
+}
+
 // isGoing reports whether the member is fenced, stopped, or was told to leave.
 func (d *decision) isGoing(name string) bool {
 	in := d.Instance(name)
 	r, heard := in.Report.Get()
-	return d.IsFenced(name) || in.IsStopping() || heard && r.NoReceivingBelow > d.Status.Epoch
+	return d.IsFenced(name) || in.IsStopping() || d.IsEnding(name) || heard && r.NoReceivingBelow > d.Status.Epoch
 }
 
 // reinit makes the data of members again on a human's word, one after another.

@@ -60,7 +60,7 @@ func (d *decision) keep(in *core.Instance) {
 		d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal, Image: d.ImageFor(in, d.givers())})
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
-	case !d.g.IsNew(in.Name) && d.KeepsData(in, d.seen.primary):
+	case !d.g.IsNew(in.Name) && d.KeepsData(in, d.seen.primary, d.cannotLose):
 	case pod.Terminated, pod.Rejected, !vol.Exists, vol.Deleting, d.IsCorrected(in, pod, d.givers()):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
@@ -178,7 +178,7 @@ func (d *decision) settled() bool {
 	}
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		if !d.seen.isOnline(in.Name) || !in.IsReady() {
+		if !d.seen.isOnline(in.Name) || !in.IsReady() || d.IsEnding(in.Name) {
 			return false
 		}
 	}

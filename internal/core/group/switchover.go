@@ -168,8 +168,11 @@ func (d *decision) cannotBePrimary(name string) *core.Problem {
 	case !d.seen.isOnline(name):
 		return no(core.RefusalTargetNotOnline, "it is not online in the group")
 	}
-	if in.IsStopping() {
+	if in.IsStopping() || d.IsEnding(name) {
 		return no(core.RefusalTargetNotOnline, "it is being stopped")
+	}
+	if draft.LosesVolume(in) && !d.IsStopping(d.seen.primary) { // else the group makes it primary all the same
+		return no(core.RefusalTargetNotReady, draft.VolumeGoes)
 	}
 	if in.Report.Is(func(r core.Report) bool { return r.IsFull() }) {
 		return no(core.RefusalTargetFull, core.TargetFullText)
