@@ -118,16 +118,25 @@ func (d Durability) AtPromotion(n, applied int) int {
 	return min(applied, d.Wished(n))
 }
 
+// CountsOnReplicas reports whether each write that was acknowledged in the promotion p (nil for none) is on
+// replicas: as much is wished, or was promised and is not taken back. The mode may have been changed while nobody
+// can tell the primary, or ask it.
+func (d Durability) CountsOnReplicas(p *Promotion) bool {
+	return d.Mode.IsOnReplicas() || p != nil && p.LosslessSince > 0
+}
+
 // Positions is of how many of n members an election has to know the positions, to be sure
 // that it misses no acknowledged write: all but as many as each write is on. p is the
 // promotion in which the writes were acknowledged; nil for none. It is 0 where a write may
 // be on the primary alone, for no election is sure there. mayElect is false when no number is
 // enough: the mode promises more, but the primary did not wait for replicas yet.
 func (d Durability) Positions(n int, p *Promotion) (need int, mayElect bool) {
-	if !d.Mode.IsOnReplicas() {
+	if !d.CountsOnReplicas(p) {
 		return 0, true
 	}
-	on := d.Wished(n)
+	promised := d
+	promised.Mode = DurabilityQuorum
+	on := promised.Wished(n)
 	if p != nil {
 		on = min(on, p.RequiredAcks)
 	}

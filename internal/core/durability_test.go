@@ -65,8 +65,11 @@ func TestHowManyPositionsAnElectionMustKnow(t *testing.T) {
 		"quorum of three, that was five": {quorum, 3, &Promotion{RequiredAcks: 2, LosslessSince: 1}, 2, true},
 		"quorum that did not wait yet":   {quorum, 3, &Promotion{LosslessSince: 1}, 0, false},
 		"quorum that waited not always":  {quorum, 3, &Promotion{RequiredAcks: 1}, 0, false},
-		"quorum without a promotion":     {quorum, 3, nil, 2, true},
-		"quorum of one":                  {quorum, 1, &Promotion{LosslessSince: 1}, 0, false},
+		"asynchronous, after a promise":  {Durability{}, 3, &Promotion{RequiredAcks: 1, LosslessSince: 1}, 2, true},
+		"preferred, after a promise": {Durability{Mode: DurabilityPreferred}, 5,
+			&Promotion{RequiredAcks: 2, LosslessSince: 1}, 3, true},
+		"quorum without a promotion": {quorum, 3, nil, 2, true},
+		"quorum of one":              {quorum, 1, &Promotion{LosslessSince: 1}, 0, false},
 		"quorum, more acks than by itself": {Durability{Mode: DurabilityQuorum, Min: 3}, 5, &Promotion{RequiredAcks: 3,
 			LosslessSince: 2}, 2, true},
 	} {

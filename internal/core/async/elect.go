@@ -125,9 +125,17 @@ func (b ballot) tooFewKnown(voters []voter) election {
 	case known < need:
 		return election{refusal: core.RefusalTooFewKnown, why: fmt.Sprintf(
 			"the positions of %d replicas that have not diverged must be known to be sure that no acknowledged write is missing, "+
-				"and %d are known%s: bring the others back", need, known, lackingText(voters))}
+				"and %d are known%s%s: bring the others back", need, known, lackingText(voters), b.changedText())}
 	}
 	return election{}
+}
+
+// changedText says that spec does not ask any more for what the failed primary promised; "" when it does.
+func (b ballot) changedText() string {
+	if b.o.Cluster.Durability.Mode.IsOnReplicas() {
+		return ""
+	}
+	return "; spec.mysql.semiSync was changed, but the failed primary acknowledged under quorum"
 }
 
 func dominates(v voter, all []voter) bool {

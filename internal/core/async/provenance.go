@@ -10,7 +10,7 @@ import (
 // have lost some of it. What it holds is a lower bound: who is elected must hold that, too, but
 // that it lacks something does not tell that nobody has acknowledged it.
 func mayLack(o *core.Observation, r core.Report) bool {
-	return r.MayLack && o.Cluster.Durability.Mode.IsOnReplicas()
+	return r.MayLack && o.Cluster.Durability.CountsOnReplicas(o.Cluster.Status.Promotion)
 }
 
 func (d *decision) mayLack(r core.Report) bool { return mayLack(d.Observation, r) }

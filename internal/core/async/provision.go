@@ -208,7 +208,8 @@ func (d *decision) victim() *core.Instance {
 // held by as many of those who stay as a commit waits for. Until then an election has to count with
 // that instance, or one of two who are left could seem to be enough.
 func (d *decision) mayCountWithout(gone *core.Instance) bool {
-	if !d.Cluster.Durability.Mode.IsOnReplicas() || d.Status.Promotion == nil || !d.isMember(gone.Name) {
+	p := d.Status.Promotion
+	if !d.Cluster.Durability.CountsOnReplicas(p) || p == nil || !d.isMember(gone.Name) {
 		return true
 	}
 	stay := 0
