@@ -133,12 +133,11 @@ func (d *decision) clusterState() core.ClusterState {
 			healthy++
 		}
 	})
-	primaryServes := d.diagnosis.name == core.PrimaryHealthy
 	switch {
-	case primaryServes && healthy == replicas && len(d.Instances) == d.Cluster.Wanted &&
+	case d.diagnosis.name == core.PrimaryHealthy && healthy == replicas && len(d.Instances) == d.Cluster.Wanted &&
 		d.Status.Ready == len(d.Instances):
 		return core.StateHealthy
-	case primaryServes && 2*healthy >= replicas:
+	case d.diagnosis.name.IsWell() && 2*healthy >= replicas:
 		return core.StateDegraded
 	case !d.diagnosis.name.IsStopped():
 		return core.StateIncomplete
