@@ -119,13 +119,17 @@ func (d *decision) start(why core.Reason) {
 	d.begin(why)
 }
 
-// refuseWhileFenced takes back a wish for another primary: a human has stopped writes, and it would
-// come true when the fence is taken off.
+// refuseWhileFenced takes back a wish for another primary, and gives up a switchover that has not begun to stop
+// writes: a human has stopped them, and it would come true when the fence is taken off.
 func (d *decision) refuseWhileFenced() {
+	primary := d.Status.Promotion.Instance
+	if d.inSwitchover() && d.Status.Operation.Step == core.StepCatchUp {
+		d.giveUp(core.RefusalPrimaryFenced, "the primary "+primary+" is fenced")
+		return
+	}
 	if d.Status.Operation != nil || !d.switchoverWished() {
 		return
 	}
-	primary := d.Status.Promotion.Instance
 	d.Warn(core.RefusalPrimaryFenced, fmt.Sprintf("switchover to %s refused: the primary %s is fenced; take the fence "+
 		"off %s first, and ask again", d.Status.TargetPrimary, primary, primary))
 	d.setTarget(primary)
