@@ -390,8 +390,8 @@ func (s *script) setPod(in *inst, key, value string) {
 		in.pod.OldImage = key == "old-image"
 	case "unstarted":
 		in.pod.NeverStarted, in.heard = true, nil
-	case "demote":
-		in.pod.DemoteRequested = true
+	case "demote", "undemote":
+		in.pod.DemoteRequested = key == "demote"
 	case "fence":
 		in.pod.FencingRequested = true
 	case "unfence":

@@ -233,6 +233,8 @@ func (d *decision) catchUp(op *core.Operation) {
 		d.giveUp(no.Reason, no.Message)
 	case d.Status.TargetPrimary != op.To:
 		d.giveUp(core.ReasonRequested, "status.targetPrimary was changed to "+d.Status.TargetPrimary)
+	case d.WhyCalledOff(op) != "":
+		d.callOff(op)
 	case d.lateness(op) != "":
 		d.giveUp(core.RefusalDeadline, op.To+" did not catch up within spec.maxSwitchoverDelay")
 	case d.IsRouteBusy(op):
@@ -423,5 +425,13 @@ func (d *decision) giveUp(reason core.Reason, why string) {
 	if reason != core.ReasonRequested {
 		d.setTarget(d.Status.Promotion.Instance)
 	}
+	d.Again = true
+}
+
+// callOff ends a switchover that nobody wants any more, and that has not begun to hurt.
+func (d *decision) callOff(op *core.Operation) {
+	d.Tell(op.Reason, fmt.Sprintf("switchover to %s called off: %s", op.To, d.WhyCalledOff(op)))
+	d.Status.Operation = nil
+	d.setTarget(d.Status.Promotion.Instance)
 	d.Again = true
 }

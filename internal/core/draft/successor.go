@@ -35,6 +35,27 @@ func (d *Draft) ByFitness(a, b Candidate) int {
 		cmp.Compare(penalty(a), penalty(b)), cmp.Compare(lagA, lagB))
 }
 
+// WhyCalledOff tells why the primary need not hand over any more: what a human wanted is taken back. It is "" while
+// it need, and where that is not known.
+func (d *Draft) WhyCalledOff(op *core.Operation) string {
+	from := d.Instance(op.From)
+	if from == nil {
+		return ""
+	}
+	pod, known := from.Pod.Get()
+	switch {
+	case op.Reason == core.ReasonScaleDown && !d.IsSurplus(from):
+		return "spec.instances was raised, and " + op.From + " stays"
+	case !known || !pod.Exists:
+		return ""
+	case op.Reason == core.ReasonRollout && pod.Current:
+		return "the Pod of " + op.From + " is as the spec has it now"
+	case op.Reason == core.ReasonDemoteRequested && !pod.DemoteRequested:
+		return "the annotation cnmsql.cnmsql.co/demote of " + op.From + " was removed"
+	}
+	return ""
+}
+
 // gaveUp is when a switchover to the instance was given up, as the status still tells: it did not come close
 // in time, and another may. It is zero for all others, so that all have their turn.
 func (d *Draft) gaveUp(name string) time.Time {

@@ -43,7 +43,7 @@ import (
 //	holds c-2 1-9 | errant c-2 5  what it holds | holds that the group lacks
 //	removed c-3                   its data was removed by a clone that did not end
 //	volume c-2 gone|deleting      its volume and Pod are gone | its volume goes when its Pod does
-//	pod c-1 stopping|demote|fence|unfence|outdated
+//	pod c-1 stopping|demote|undemote|fence|unfence|outdated
 //	target c-2 | reinit c-2 | force [view]   what a human asks for
 //	accept c-1                    that it goes on whatever it lacks
 //	automatic                     after a total outage, no human is waited for
@@ -346,8 +346,8 @@ func (w *world) podIs(t *testing.T, in *instance, what string) {
 	switch what {
 	case "stopping":
 		in.pod.Terminating, in.pod.Grace = true, 30*time.Second
-	case "demote":
-		in.pod.DemoteRequested = true
+	case "demote", "undemote":
+		in.pod.DemoteRequested = what == "demote"
 	case "fence":
 		in.pod.FencingRequested = true
 	case "unfence":

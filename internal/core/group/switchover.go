@@ -24,6 +24,12 @@ func (d *decision) switchOver() {
 	if op == nil {
 		return
 	}
+	if why := d.WhyCalledOff(op); why != "" && op.Step == core.StepCatchUp {
+		d.endSwitchover()
+		d.Tell(op.Reason, fmt.Sprintf("switchover to %s called off: %s", op.To, why))
+		d.Again = true
+		return
+	}
 	d.keepDeadline(op)
 	if limit := d.lateness(op); limit != "" {
 		d.giveUpLate(op, limit)
