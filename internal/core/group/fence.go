@@ -30,7 +30,8 @@ func (d *decision) fence() {
 func (d *decision) size() int { return max(d.everMembers(), d.g.ViewMax) }
 
 // cannotSpare says why a member cannot be missed in a group of a size, "" when it can.
-// Members that are on their way out already are not counted on.
+// Members that are on their way out already are not counted on, nor is one that hangs: it is killed as soon
+// as the others can do without it.
 func (d *decision) cannotSpare(name string, size int) string {
 	if !d.g.Bootstrapped {
 		return "the group is not made yet"
@@ -41,17 +42,22 @@ func (d *decision) cannotSpare(name string, size int) string {
 	if _, in := d.seen.members[name]; !in {
 		return ""
 	}
-	online := 0
-	for other := range d.seen.members {
-		if other != name && d.seen.isOnline(other) && !d.isGoing(other) {
-			online++
-		}
+	online := d.named(func(in *core.Instance) bool {
+		return in.Name != name && d.seen.isOnline(in.Name) && !d.isGoing(in.Name)
+	})
+	hung := d.named(func(in *core.Instance) bool {
+		return slices.Contains(online, in.Name) &&
+			in.Report.Is(func(r core.Report) bool { return r.State == core.Hung })
+	})
+	left := len(online) - len(hung)
+	if left >= core.Majority(size) {
+		return ""
 	}
-	if online < core.Majority(size) {
-		return fmt.Sprintf("%d of %d members would be left online, and %d are a majority", online,
-			size, core.Majority(size))
+	text := fmt.Sprintf("%d of %d members would be left online", left, size)
+	if len(hung) > 0 {
+		text += ", not counting " + strings.Join(hung, ", ") + ", of which mysqld hangs"
 	}
-	return ""
+	return fmt.Sprintf("%s, and %d are a majority", text, core.Majority(size))
 }
 
 // cannotLose tells why the group needs a member whose claim is gone or going, and which leaves it until it has
