@@ -162,6 +162,9 @@ func (w *world) act(in *instance, a agent.Action) bool {
 		in.up = !in.held
 		return in.up
 	case agent.StopServer:
+		if a.Kill {
+			w.kills(in)
+		}
 		if in.stalled { // its threads of the group are gone, and the process is not
 			in.joined, in.stale, in.killed = false, nil, true
 			return false

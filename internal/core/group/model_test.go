@@ -89,6 +89,7 @@ type world struct {
 	rejoins   func() bool
 	recovers  func() bool
 	made      func(by *instance, anew bool)
+	kills     func(*instance) // is told when a manager kills mysqld
 	mut       mutation
 	mysql     string // version of Pods that are made
 	coverage  *coverage
@@ -97,7 +98,7 @@ type world struct {
 func newWorld(instances int) *world {
 	return &world{diligence: func() int { return 20 }, rejoins: func() bool { return false }, recovers: func() bool {
 		return false
-	}, pulls: func(string) bool { return false }, made: func(*instance, bool) {},
+	}, pulls: func(string) bool { return false }, made: func(*instance, bool) {}, kills: func(*instance) {},
 		now: time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC),
 		cluster: core.Cluster{Name: "c", Wanted: instances,
 			SwitchoverLimit: time.Minute, SwitchoverPause: 5 * time.Second,
@@ -424,8 +425,8 @@ func (w *world) carryOut(e core.Effect) {
 	case core.ReplaceManager:
 		w.get(e.Instance).manager = w.cluster.Manager
 	case core.SetGroupPrimary:
-		if _, heard := w.order(e.Instance, e.Epoch); heard && !w.slow && w.isOldest(e.Primary) &&
-			w.isMember(e.Primary) {
+		if in, heard := w.order(e.Instance, e.Epoch); heard && in.answers() && !w.slow &&
+			w.isOldest(e.Primary) && w.isMember(e.Primary) {
 			w.learn([]string{e.Primary}) // it applies what it has received first
 			w.primary = e.Primary
 			w.changes++

@@ -57,6 +57,9 @@ var foundBy = map[string]uint64{
 	"a later recovery tells nothing of who was left out before":                     7299,
 	"what is lost counts as accepted":                                               476,
 	"what was seen is not missed when a quorum is forced":                           476,
+	"a primary that hangs is let be":                                                25,
+	"a primary that hangs is killed whoever is left":                                32,
+	"a primary that hangs is said to take writes":                                   11,
 }
 
 // TestMutants: each mistake is found within so many seeds.
@@ -67,6 +70,7 @@ func TestMutants(t *testing.T) {
 	maps.Copy(all, outageMutants())
 	maps.Copy(all, archiveMutants())
 	maps.Copy(all, gapMutants())
+	maps.Copy(all, hungMutants())
 	for name, mut := range all {
 		t.Run(name, func(t *testing.T) {
 			for n := range uint64(within) + 1 {

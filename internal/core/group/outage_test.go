@@ -27,9 +27,15 @@ func (s *sim) powerFails(back bool) {
 // apply has all members commit what they have received by now.
 func (s *sim) apply() {
 	for _, in := range s.all {
-		for i := len(in.log) - 1; i >= 0 && !in.log[i].applied; i-- {
-			in.log[i].applied = true
+		if !in.stalled {
+			in.applyAll()
 		}
+	}
+}
+
+func (in *instance) applyAll() {
+	for i := len(in.log) - 1; i >= 0 && !in.log[i].applied; i-- {
+		in.log[i].applied = true
 	}
 }
 
