@@ -12,7 +12,8 @@ import (
 // so: it was set back, as when etcd is restored from a backup. The group goes on, for it elects by
 // itself. But nobody joins, and no order is taken, in an epoch that has passed; and the status may
 // have forgotten whom the group went on without. So it gets an epoch that nobody has seen, and
-// nobody joins by what it holds alone who is outside of the group then. Until then nothing else begins
+// nobody joins by what it holds alone who is outside of the group then. One that the group lists as unreachable
+// may be, and is waited for: it is back in a moment, or expelled. Until then nothing else begins
 // an epoch, for it would only hide that some were lost, and nobody is told to do anything: see isPast.
 func (d *decision) mendStatus() {
 	last := d.LastEpoch()
@@ -21,13 +22,13 @@ func (d *decision) mendStatus() {
 	}
 	switch {
 	case d.AwaitStatus(last):
-	case d.seen.agreed && d.seen.primary != "":
+	case d.seen.agreed && d.seen.primary != "" && !d.seen.suspects():
 		d.restoreStatus(last)
 	default:
 		d.Remark(core.RefusalStatusRegressed, "", fmt.Sprintf("the Cluster's status is of epoch %d, and instances "+
-			"have seen epoch %d of it: it was set back. It is mended when the group has its quorum. Whom the group "+
-			"went on without since is not known: have it recovered only from who was in it last",
-			d.Status.Epoch, last))
+			"have seen epoch %d of it: it was set back. It is mended when the group has its quorum, and no "+
+			"member is UNREACHABLE. Whom the group went on without since is not known: have it recovered only from who "+
+			"was in it last", d.Status.Epoch, last))
 	}
 }
 

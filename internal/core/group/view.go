@@ -161,6 +161,16 @@ func (v verdict) isOnline(name string) bool {
 	return v.agreed && v.members[name].State == core.MemberOnline
 }
 
+// suspects reports whether the group lists a member that it does not reach.
+func (v verdict) suspects() bool {
+	for _, m := range v.members {
+		if m.State == core.MemberUnreachable {
+			return true
+		}
+	}
+	return false
+}
+
 // older names a member that runs an older MySQL than the named one; "" if none is known
 // to. A group makes nobody primary who is newer than another member.
 func (v verdict) older(name string) string {
