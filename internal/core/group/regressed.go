@@ -52,6 +52,7 @@ func (d *decision) restoreStatus(last int64) {
 	d.Status.Operation, d.Status.Return = nil, nil
 	d.Status.TargetPrimary, d.Status.TargetPrimaryAt = d.seen.primary, d.Now
 	d.g.New = nil
+	d.g.ViewMax = len(d.seen.members) // whoever else is left out has no say
 	text := d.leaveUnknown()
 	d.Announce(true, core.ReasonStatusRestored, "", fmt.Sprintf("the Cluster's status had gone back to epoch %d, and "+
 		"instances have seen epoch %d: it follows the group, of which %s is the primary, in epoch %d; %s", was, last,
