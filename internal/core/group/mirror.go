@@ -35,6 +35,15 @@ func (d *decision) mirror() {
 	if d.seen.primary != "" {
 		d.g.Primary = d.seen.primary
 		d.follow(d.seen.primary)
+		d.keepTarget()
+	}
+}
+
+// keepTarget has the primary be the wished one again where somebody withdrew the wish. Nothing is restarted
+// on purpose while they differ.
+func (d *decision) keepTarget() {
+	if d.g.Bootstrapped && d.Status.TargetPrimary == "" && d.Status.Operation == nil {
+		d.Status.TargetPrimary, d.Status.TargetPrimaryAt = d.seen.primary, d.Now
 	}
 }
 

@@ -44,7 +44,7 @@ import (
 //	removed c-3                   its data was removed by a clone that did not end
 //	volume c-2 gone|deleting      its volume and Pod are gone | its volume goes when its Pod does
 //	pod c-1 stopping|demote|undemote|fence|unfence|outdated
-//	target c-2 | reinit c-2 | force [view]   what a human asks for
+//	target c-2 | reinit c-2 | force [view]   what a human asks for; target none withdraws the wish
 //	accept c-1                    that it goes on whatever it lacks
 //	automatic                     after a total outage, no human is waited for
 //	operator lost                 another begins, and knows what the status records
@@ -134,7 +134,7 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 		}
 		w.now = w.now.Add(d)
 	case "target":
-		w.cluster.Status.TargetPrimary = names[0]
+		w.cluster.Status.TargetPrimary = strings.TrimPrefix(names[0], "none")
 	case "former":
 		w.cluster.FormerVolumes = append(w.cluster.FormerVolumes, core.FormerVolume{Instance: names[0],
 			UID: "volume", Of: "old"})
