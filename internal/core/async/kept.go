@@ -19,11 +19,16 @@ func (d *decision) chooseAdopted() {
 	}
 	all, unheard := d.adopted()
 	if unheard != "" {
+		if d.Cluster.Override != nil { // it was given for what is known now
+			d.refuseOverride("it is not known yet what " + unheard + " holds, whose volume is adopted. When all " +
+				"are heard, name the one to promote, if you still have to")
+		}
 		d.Doing("waiting to hear what " + unheard + " holds, whose volume is adopted; if it is gone for good, " +
 			"delete its PersistentVolumeClaim, then its Pod")
 		return
 	}
 	if len(all) == 0 {
+		d.namedAdopted(all)
 		d.Block(core.RefusalAdoption, "none of the adopted volumes has data: delete this Cluster and its "+
 			"PersistentVolumeClaims, and create it without the annotation cnmsql.cnmsql.co/adopt-volumes")
 		return
