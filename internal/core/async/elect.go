@@ -58,7 +58,7 @@ func (b ballot) elect() election {
 	if len(voters) == 0 {
 		return b.nobody(unknown, diverged)
 	}
-	if e := b.tooFewKnown(voters); e.refusal != "" {
+	if e := b.tooFewKnown(voters, unknown); e.refusal != "" {
 		return e
 	}
 	slices.SortFunc(voters, b.byPreference)
@@ -107,7 +107,7 @@ func eligible(r core.Report) bool {
 // has them all, once it has got what it had to have before it could take writes. One that may
 // lack what it acknowledged is no known position. It may win all the same: who holds all that
 // enough known positions hold has all that was acknowledged.
-func (b ballot) tooFewKnown(voters []voter) election {
+func (b ballot) tooFewKnown(voters []voter, unknown []string) election {
 	c, known := b.o.Cluster, 0
 	for _, v := range voters {
 		if v.stale {
@@ -124,8 +124,8 @@ func (b ballot) tooFewKnown(voters []voter) election {
 			"acknowledged write may be on the failed primary alone: bring it back"}
 	case known < need:
 		return election{refusal: core.RefusalTooFewKnown, why: fmt.Sprintf(
-			"the positions of %d replicas that have not diverged must be known to be sure that no acknowledged write is missing, "+
-				"and %d are known%s%s: bring the others back", need, known, lackingText(voters), b.changedText())}
+			"%s must say for certain what they hold, %d %s%s. %s. Until then an acknowledged write may be missing",
+			core.Plural(need, "replica"), known, does(known), b.changedText(), b.missingText(voters, unknown))}
 	}
 	return election{}
 }
@@ -136,6 +136,13 @@ func (b ballot) changedText() string {
 		return ""
 	}
 	return "; spec.mysql.semiSync was changed, but the failed primary acknowledged under quorum"
+}
+
+func does(n int) string {
+	if n == 1 {
+		return "does"
+	}
+	return "do"
 }
 
 func dominates(v voter, all []voter) bool {

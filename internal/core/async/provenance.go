@@ -1,9 +1,12 @@
 package async
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/draft"
 )
 
 // mayLack reports whether elections count on what replicas have acknowledged, and the instance may
@@ -18,23 +21,34 @@ func (d *decision) mayLack(r core.Report) bool { return mayLack(d.Observation, r
 const mayLackText = "may lack what it acknowledged: what it had received was not flushed before its node, " +
 	"its mount or its volume failed"
 
-// lackingText names those of the voters that do not count, and why.
-func lackingText(voters []voter) string {
-	var lacking, late []string
+// missingText tells whom to bring back, so that enough say what they hold, and who is there and may lack
+// something. The holder has all, once it has got what it had to have.
+func (b ballot) missingText(voters []voter, unknown []string) string {
+	var missing, lacking []string
+	for _, name := range unknown {
+		in := b.o.Instance(name)
+		if slices.Contains(b.o.Cluster.Status.Members, name) && !in.SaysEmpty() {
+			_, absence := draft.Answering(in)
+			missing = append(missing, fmt.Sprintf("%s (%s)", name, absence))
+		}
+	}
 	for _, v := range voters {
 		switch {
 		case v.stale:
-			late = append(late, v.in.Name)
+			missing = append(missing, v.in.Name+" (no answer in time)")
 		case v.lacks:
 			lacking = append(lacking, v.in.Name)
 		}
 	}
-	said := ""
-	if len(late) > 0 {
-		said += " (" + strings.Join(late, ", ") + " did not answer in time)"
+	if p := b.o.Cluster.Status.Promotion; p.Instance == b.exclude {
+		missing = append(missing, p.Instance+" (the primary)")
+	}
+	said := "Bring back " + strings.Join(missing, " or ")
+	if len(missing) == 0 {
+		said = "Wait for the others"
 	}
 	if len(lacking) > 0 {
-		said += " (" + strings.Join(lacking, ", ") + " " + mayLackText + ")"
+		said += ". " + strings.Join(lacking, ", ") + " " + mayLackText
 	}
 	return said
 }
