@@ -1,6 +1,8 @@
 package core
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -240,6 +242,14 @@ func (r ReinitRequest) IsBound() bool { return r.Volume != "" }
 type Override struct {
 	To    string
 	Epoch int64
+}
+
+// String is the word as a human writes it, and tells where the epoch is missing.
+func (o *Override) String() string {
+	if o.Epoch < 0 {
+		return cmp.Or(o.To, "nobody") + " without an epoch"
+	}
+	return fmt.Sprintf("%s@%d", o.To, o.Epoch)
 }
 
 // Problem is a hindrance with a name and what to do about it.

@@ -16,8 +16,12 @@ func (d *decision) overrides() bool {
 	}
 	in := d.Instance(want.To)
 	switch {
-	case want.Epoch != d.Status.Promotion.Epoch:
+	case d.wasCarriedOut(want):
 		d.Do(core.ClearOverride{})
+		return false
+	case want.Epoch != d.Status.Promotion.Epoch:
+		d.refuseOverride(fmt.Sprintf("it names %s, and this is epoch %d. See what would be lost now; then write "+
+			"cnmsql.cnmsql.co/accept-data-loss=INSTANCE@%[2]d", want, d.Status.Promotion.Epoch))
 		return false
 	case d.takesWrites():
 		d.refuseOverride("the primary " + d.Status.Promotion.Instance + " takes writes; switch over instead")
@@ -42,6 +46,12 @@ func (d *decision) overrides() bool {
 	d.Do(core.ClearOverride{})
 	d.Doing("promoting " + want.To)
 	return true
+}
+
+// wasCarriedOut reports whether the present promotion is what the word asked for: only the annotation is left.
+func (d *decision) wasCarriedOut(want *core.Override) bool {
+	p := d.Status.Promotion
+	return p.Proof == core.ProofAcceptedLoss && p.Instance == want.To && want.Epoch >= 0 && want.Epoch < p.Epoch
 }
 
 func (d *decision) refuseOverride(why string) {

@@ -40,7 +40,7 @@ import (
 //	  clock may show another time
 //	advance 5s                    time passes, leases and vouches are kept, everybody is heard again
 //	reinit c-2 [epoch=1 volume=u] a human asks for its data to be recreated [bound already]
-//	accept-loss c-2               a human promotes it whatever is lost
+//	accept-loss c-2               a human promotes it whatever is lost; in the present epoch, or that of epoch=
 //	observed                      all that is known, word by word as internal/observed tells it;
 //	  nothing acts, and each decide is one of this moment
 //	decide                        one decision; its status is kept, its effects are not carried out
@@ -152,7 +152,12 @@ func (s *script) command(td *datadriven.TestData) string {
 		}
 		s.w.cluster.Reinit = append(s.w.cluster.Reinit, r.Marked(a.vals["diverged"] != "", a.vals["unheard"] != ""))
 	case "accept-loss":
-		s.w.cluster.Override = &core.Override{To: a.name, Epoch: s.w.cluster.Status.Epoch}
+		word := core.Override{To: a.name, Epoch: s.w.cluster.Status.Epoch}
+		if epoch := a.vals["epoch"]; epoch != "" {
+			_, err := fmt.Sscan(epoch, &word.Epoch)
+			s.must(err)
+		}
+		s.w.cluster.Override = &word
 	case "restart-operator":
 		if by := a.vals["clock"]; by != "" {
 			d, err := time.ParseDuration(by)

@@ -49,8 +49,13 @@ func (d *decision) accepts(lead *core.Instance) bool {
 func (d *decision) refuseGap(r *recovery) {
 	stay := goOn(r.leader, r.survivors)
 	others := d.named(func(in *core.Instance) bool { return !slices.Contains(stay, in) })
-	d.refuseAbout(core.RefusalNoSafeSurvivor, r.leader.Name, fmt.Sprintf("%s. Bring back %s; or, if what they hold is "+
-		"gone for good and may be lost: %s --accept-data-loss", r.gap, strings.Join(others, ", "), d.askForIt()))
+	why := fmt.Sprintf("%s. Bring back %s; or, if what they hold is gone for good and may be lost: %s "+
+		"--accept-data-loss", r.gap, strings.Join(others, ", "), d.askForIt())
+	if word := d.Cluster.Override; word != nil {
+		why += fmt.Sprintf(". The annotation cnmsql.cnmsql.co/accept-data-loss names %s, and has to name %s@%d", word,
+			r.leader.Name, d.Cluster.Status.Epoch)
+	}
+	d.refuseAbout(core.RefusalNoSafeSurvivor, r.leader.Name, why)
 }
 
 // clearWord takes a human's word off, and with it what it accepts.
@@ -65,7 +70,24 @@ func (d *decision) clearWord() {
 // Without one there is nothing that could be accepted, and one that is made later in this
 // epoch must not find it.
 func (d *decision) dropOverride() {
-	if d.Cluster.Override != nil && !d.Cluster.Group.ForceQuorum {
-		d.Do(core.ClearOverride{})
+	word := d.Cluster.Override
+	if word == nil || d.Cluster.Group.ForceQuorum {
+		return
 	}
+	d.Do(core.ClearOverride{})
+	if !d.isAnswered(word) {
+		d.Warn(core.RefusalOverride, "the accepted loss of data is not carried out: the annotation "+
+			"cnmsql.cnmsql.co/force-quorum-recovery is missing, which asks for what may lose data. To write both: "+
+			d.askForIt()+" --accept-data-loss")
+	}
+}
+
+// isAnswered reports whether the request that the word came with was carried out or refused, and the word is
+// only not taken off yet.
+func (d *decision) isAnswered(word *core.Override) bool {
+	return slices.ContainsFunc(d.g.Recoveries, func(r core.GroupRecovery) bool {
+		return r.Epoch == word.Epoch || r.Epoch == word.Epoch+1
+	}) || slices.ContainsFunc(d.Cluster.Status.Notices, func(n core.Notice) bool {
+		return slices.Contains(core.RecoveryRefusals(), n.Reason)
+	})
 }
