@@ -278,6 +278,8 @@ var refusals = []row[Reason]{
 	{RefusalRestart,
 		"mysqld ends again and again, and nobody can take over", "runbooks.md#nobody-takes-writes"},
 	{RefusalQuorumLost, "the group has lost its quorum: writes wait", "runbooks.md#a-group-has-lost-its-quorum"},
+	{RefusalGroupUnknown, "too few members can be asked to tell whether the group has its quorum: it may be working",
+		"runbooks.md#nobody-knows-how-a-group-is"},
 	{RefusalFenceQuorum, "a fence would cost the group its quorum", "group-replication.md#the-quorum"},
 	{RefusalScaleQuorum, "removing a member could cost the group its quorum", "group-replication.md#the-quorum"},
 	{RefusalQuorumPresent, "the group has its quorum: there is nothing to force", "runbooks.md#it-refuses"},

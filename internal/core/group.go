@@ -297,6 +297,7 @@ const (
 	RefusalQuorumLost       Reason = "QuorumLost"
 	RefusalFenceQuorum      Reason = "FenceWouldLoseQuorum"
 	RefusalScaleQuorum      Reason = "ScaleDownWouldLoseQuorum"
+	RefusalGroupUnknown     Reason = "GroupUnknown"
 	RefusalQuorumPresent    Reason = "QuorumPresent"
 	RefusalNoSafeSurvivor   Reason = "NoSafeSurvivor"
 	RefusalMembersUnknown   Reason = "MembersUnknown"

@@ -135,6 +135,10 @@ func (group) adviseBlocked(f *Facts, r *Report) []string {
 				m.Name, r.Namespace))
 		}
 	}
+	if r.Diagnosis == string(core.GroupUnknown) && mayWork(r.Group) {
+		return append([]string{"the group may be working. See whether the operator reaches the Pods (" + findOperator +
+			"). Delete nothing, recover nothing: docs/runbooks.md#nobody-knows-how-a-group-is"}, out...)
+	}
 	if len(out) == 0 && r.Group.Online == 0 {
 		return []string{adviseOutage(f.Cluster) + " (it tells what that means before it asks back): " + recover}
 	}
@@ -145,6 +149,18 @@ func (group) adviseBlocked(f *Facts, r *Report) []string {
 	return append(out, "members that come back alive bring the quorum back by themselves; those that were restarted "+
 		"cannot join a group that has none",
 		"only if they do not come back (it tells what may be lost before it asks back): "+recover)
+}
+
+// mayWork reports whether the members that do not say that they are out of the group could be its majority.
+func mayWork(g *Group) bool {
+	out := 0
+	for _, m := range g.Members {
+		isIn := m.State == string(core.MemberOnline) || m.State == string(core.MemberRecovering)
+		if m.Reachable && !isIn {
+			out++
+		}
+	}
+	return g.Size-out >= g.Majority
 }
 
 // adviseOutage returns the advice for a group in which nobody is, while all instances answer and

@@ -96,6 +96,16 @@ func minority() *Facts {
 	return f
 }
 
+// unheard: the operator hears demo-3 alone. Nobody says that the quorum is lost.
+func unheard() *Facts {
+	f := online()
+	f.gone("demo-1", "demo-2")
+	f.Reference, f.Cluster.Status.GroupReplication.HasQuorum = nil, false
+	f.phase(core.PhaseBlocked, core.GroupUnknown, "too few members can be asked to tell whether the group has its "+
+		"quorum (demo-1 UNKNOWN, demo-2 UNKNOWN, demo-3 ONLINE): nothing is done")
+	return f
+}
+
 // alone: the primary is left.
 func alone() *Facts {
 	f := minority()
@@ -198,6 +208,7 @@ func init() {
 	for name, situation := range map[string]func() *Facts{
 		"online": online, "minority": minority, "alone": alone, "nobody": nobody, "untold": untold, "awaited": awaited,
 		"unobserved": unobserved, "trouble": groupTrouble, "forced": forced, "unmade": unmade,
+		"unheard": unheard,
 	} {
 		situations["group-"+name] = situation
 	}

@@ -45,3 +45,17 @@ func TestTheNameOfTheGroupIsPinnedBeforeAnythingIsMadeAndKept(t *testing.T) {
 		t.Errorf("renamed to %s", name)
 	}
 }
+
+// Who is told that nobody is online deletes claims; here the group may be taking writes.
+func TestAnOperatorThatHearsTooFewSaysNoMoreThanThat(t *testing.T) {
+	w := newWorld(3)
+	w.run()
+	w.get("c-2").deaf, w.get("c-3").deaf = true, true
+	w.run()
+	w.now = w.now.Add(unknownPatience)
+	w.run()
+	s := w.cluster.Status
+	if s.Phase != core.PhaseBlocked || s.Blocked == nil || s.Blocked.Reason != core.RefusalGroupUnknown || !w.hasQuorum() {
+		t.Errorf("it is %s, %s: %s", s.Phase, s.Reason, w.tell())
+	}
+}

@@ -144,7 +144,7 @@ func (d *decision) tellUnknown(why string) {
 		d.RecheckAt(until)
 		return
 	}
-	d.Block(core.RefusalMembersUnknown, why)
+	d.Block(core.RefusalGroupUnknown, why)
 }
 
 func (d *decision) diagnosis() core.Diagnosis {
