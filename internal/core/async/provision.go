@@ -283,6 +283,9 @@ func (d *decision) clearRemoval(victim, holder *core.Instance) bool {
 		d.askPrimarySince(victim)
 		d.Doing("waiting until as many replicas as a commit waits for hold what " + victim.Name +
 			" may have acknowledged before it lost its data, and then it is removed")
+	case !serves && d.IsFenced(victim.Name): // so that somebody can look at what it holds
+		d.Doing(fmt.Sprintf("%[2]s is to be removed, and is fenced: it is not known what it holds; take the fence off "+
+			"(kubectl cnmsql fence off %[1]s %[2]s), or set spec.instances back", d.Cluster.Name, victim.Name))
 	case !serves:
 		d.Doing("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; " +
 			"delete its PersistentVolumeClaim, then its Pod yourself if that does not matter")
