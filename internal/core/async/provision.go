@@ -320,7 +320,7 @@ func (d *decision) beginRemoval(victim, holder *core.Instance) {
 	need, settled := d.wishedWithout(victim, holder), p.WritableSince.Add(attachTime)
 	switch {
 	case !d.enoughWithout(victim, need):
-		d.Doing(fmt.Sprintf("%s is not removed yet: without it, each commit needs %s, and %s would receive from %s: "+
+		d.Doing(fmt.Sprintf("%s stays for now: without it, each commit needs %s, and %s would receive from %s: "+
 			"bring another replica back first", victim.Name, core.Acknowledgements(need),
 			core.Plural(d.receiveBeside(victim), "replica"), holder.Name))
 	case d.Now.Before(settled):
