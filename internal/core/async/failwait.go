@@ -9,8 +9,9 @@ import (
 
 func (d *decision) blockNothingLeft(f *failure) {
 	d.Block(f.best.refusal, fmt.Sprintf("the volume of the primary %s is empty, and nobody can take over: %s. "+
-		"Nothing is initialised again: bring a replica back, or restore a backup into a new Cluster",
-		d.Status.Promotion.Instance, f.best.why))
+		"Nothing is initialised again: bring a replica back%s. If none has the data, restore a backup into a new "+
+		"Cluster",
+		d.Status.Promotion.Instance, f.best.why, d.wayOut(f.best.refusal)))
 }
 
 // awaitRecovery waits for a primary whose mysqld was started again, but only for so long. Recovery
