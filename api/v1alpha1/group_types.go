@@ -101,6 +101,10 @@ type GroupReplicationStatus struct {
 	// GroupName is pinned before the group is first made.
 	// +optional
 	GroupName string `json:"groupName,omitempty"`
+	// Bootstrapper is the one instance that may make the group. It is named when
+	// no instance holds data, and a wish for another primary does not change it.
+	// +optional
+	Bootstrapper string `json:"bootstrapper,omitempty"`
 	// Bootstrapped: the group was made. It is never made a second time.
 	// +optional
 	Bootstrapped bool `json:"bootstrapped,omitempty"`

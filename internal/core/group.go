@@ -126,7 +126,9 @@ type Group struct {
 
 // GroupStatus is the group as was decided; see v1alpha1.GroupReplicationStatus.
 type GroupStatus struct {
-	Name         string
+	Name string
+	// Bootstrapper is who may make the group, and nobody else. It is chosen when no instance holds data.
+	Bootstrapper string
 	Bootstrapped bool
 	Primary      string
 	HasQuorum    bool
@@ -295,9 +297,9 @@ const (
 // Refusals of group replication.
 const (
 	RefusalQuorumLost       Reason = "QuorumLost"
+	RefusalGroupUnknown     Reason = "GroupUnknown"
 	RefusalFenceQuorum      Reason = "FenceWouldLoseQuorum"
 	RefusalScaleQuorum      Reason = "ScaleDownWouldLoseQuorum"
-	RefusalGroupUnknown     Reason = "GroupUnknown"
 	RefusalQuorumPresent    Reason = "QuorumPresent"
 	RefusalNoSafeSurvivor   Reason = "NoSafeSurvivor"
 	RefusalMembersUnknown   Reason = "MembersUnknown"

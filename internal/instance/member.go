@@ -61,12 +61,13 @@ func membershipOf(c *v1alpha1.Cluster, me string) (*agent.Membership, error) {
 	if !topologyOf(c).RunsGroup() {
 		return nil, nil
 	}
-	out := &agent.Membership{Bootstrapper: c.Status.TargetPrimary}
+	out := &agent.Membership{}
 	g := c.Status.GroupReplication
 	if g == nil {
 		return out, nil
 	}
-	out.Name, out.Bootstrapped, out.Rejoins = g.GroupName, g.Bootstrapped, rejoinTries(c) > 0
+	out.Name, out.Bootstrapper, out.Bootstrapped = g.GroupName, g.Bootstrapper, g.Bootstrapped
+	out.Rejoins = rejoinTries(c) > 0
 	excluded, err := excludedIn(g)
 	if err != nil {
 		return nil, err

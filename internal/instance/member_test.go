@@ -33,7 +33,8 @@ func newGroup(t *testing.T, instances int32) *world {
 		c.Spec.Replication.Mode = v1alpha1.ReplicationGroup
 		c.Status.TargetPrimary = "db-1"
 		c.Status.PrimaryEpoch = 1
-		c.Status.GroupReplication = &v1alpha1.GroupReplicationStatus{GroupName: "7f1a6d0e-0000-5000-8000-000000000001"}
+		c.Status.GroupReplication = &v1alpha1.GroupReplicationStatus{
+			GroupName: "7f1a6d0e-0000-5000-8000-000000000001", Bootstrapper: "db-1"}
 		for i := range instances {
 			c.Status.InstanceNames = append(c.Status.InstanceNames, fmt.Sprintf("db-%d", i+1))
 			c.Status.GroupReplication.Members = append(c.Status.GroupReplication.Members,

@@ -62,9 +62,9 @@ func groupFrom(s *v1alpha1.ClusterStatus) (*core.GroupStatus, error) {
 	if g == nil {
 		return nil, nil
 	}
-	out := &core.GroupStatus{Name: g.GroupName, Bootstrapped: g.Bootstrapped, Primary: g.PrimaryMember,
-		HasQuorum: g.HasQuorum,
-		ViewID:    g.ViewID, ViewMax: int(g.ObservedViewMax), OnlineMax: int(g.ObservedOnlineMax),
+	out := &core.GroupStatus{Name: g.GroupName, Bootstrapper: g.Bootstrapper, Bootstrapped: g.Bootstrapped,
+		Primary: g.PrimaryMember, HasQuorum: g.HasQuorum,
+		ViewID: g.ViewID, ViewMax: int(g.ObservedViewMax), OnlineMax: int(g.ObservedOnlineMax),
 		New: g.NewInstances, OutageTried: g.TotalOutageTried, Recorded: recorded(s)}
 	for _, l := range g.LeftOut {
 		held, err := gtid.Parse(l.Held)
@@ -127,9 +127,9 @@ func groupTo(g *core.GroupStatus) *v1alpha1.GroupReplicationStatus {
 	if g == nil {
 		return nil
 	}
-	out := &v1alpha1.GroupReplicationStatus{GroupName: g.Name, Bootstrapped: g.Bootstrapped, PrimaryMember: g.Primary,
-		HasQuorum: g.HasQuorum,
-		ViewID:    g.ViewID, ObservedViewMax: int32(g.ViewMax), ObservedOnlineMax: int32(g.OnlineMax),
+	out := &v1alpha1.GroupReplicationStatus{GroupName: g.Name, Bootstrapper: g.Bootstrapper,
+		Bootstrapped: g.Bootstrapped, PrimaryMember: g.Primary, HasQuorum: g.HasQuorum,
+		ViewID: g.ViewID, ObservedViewMax: int32(g.ViewMax), ObservedOnlineMax: int32(g.OnlineMax),
 		NewInstances: g.New, TotalOutageTried: g.OutageTried}
 	for _, l := range g.LeftOut {
 		out.LeftOut = append(out.LeftOut, v1alpha1.LeftOutMember{Instance: l.Instance, Held: l.Held.String(),

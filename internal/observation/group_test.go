@@ -24,7 +24,7 @@ func aGroup() *v1alpha1.Cluster {
 	c.Spec.Replication.Mode = v1alpha1.ReplicationGroup
 	c.Status.Promotion = nil
 	c.Status.GroupReplication = &v1alpha1.GroupReplicationStatus{GroupName: "7f1a6d0e-0000-5000-8000-000000000001",
-		Bootstrapped: true, PrimaryMember: "c-1", HasQuorum: true,
+		Bootstrapper: "c-1", Bootstrapped: true, PrimaryMember: "c-1", HasQuorum: true,
 		ViewID: "17:4", ObservedViewMax: 5, ObservedOnlineMax: 4,
 		TotalOutageTried: "c-2", NewInstances: []string{"c-5"},
 		LeftOut: []v1alpha1.LeftOutMember{{Instance: "c-3", Held: mine + ":1-9"}, {Instance: "c-4", Held: mine + ":1-7",

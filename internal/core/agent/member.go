@@ -199,7 +199,7 @@ func makeMemberData(f *Facts) (Decision, bool) { return fillVolume(f, originOfMe
 func originOfMemberData(f *Facts) (from core.DataOrigin, reason core.Reason, why string) {
 	g := f.Cluster.Group
 	switch {
-	case g.Name == "" || g.Bootstrapper == "":
+	case g.Name == "" || g.Bootstrapper == "" && !g.Bootstrapped:
 		return core.OriginNone, "", "waiting for the operator to choose who makes the group"
 	case g.Bootstrapper == f.Me && !g.Bootstrapped && !f.Cluster.Established:
 		return f.Cluster.FirstData, "", ""

@@ -94,7 +94,8 @@ func (d *decision) names() {
 	}
 }
 
-// pin chooses, once, the group's name and who makes it.
+// pin chooses, once, the group's name and who makes it. Whom somebody wishes as primary meanwhile is no
+// matter: who has begun is the only one who can end.
 func (d *decision) pin() {
 	if d.g.Name == "" {
 		d.g.Name = d.Cluster.Group.WishedName
@@ -102,9 +103,12 @@ func (d *decision) pin() {
 	if d.Status.Epoch == 0 {
 		d.Status.Epoch = 1
 	}
-	if !d.g.Bootstrapped && d.Status.TargetPrimary == "" && !d.seen.agreed && !d.besideKept && !d.foundData() {
+	if !d.g.Bootstrapped && d.g.Bootstrapper == "" && !d.seen.agreed && !d.besideKept && !d.foundData() {
 		first := d.Cluster.Name + "-1"
-		d.Status.TargetPrimary, d.Status.TargetPrimaryAt = first, d.Now
+		d.g.Bootstrapper = first
+		if d.Status.TargetPrimary == "" {
+			d.Status.TargetPrimary, d.Status.TargetPrimaryAt = first, d.Now
+		}
 		d.Tell(core.ReasonGroupBootstrap, first+" is to make the group "+d.g.Name)
 		d.Again = true
 	}

@@ -121,12 +121,12 @@ func (w *world) hear(in *instance) {
 
 // membership is what an instance takes from the Cluster's status about its group.
 func membership(s *core.Status, me string) *agent.Membership {
-	out := &agent.Membership{Bootstrapper: s.TargetPrimary}
+	out := &agent.Membership{}
 	g := s.Group
 	if g == nil {
 		return out
 	}
-	out.Name, out.Bootstrapped, out.Recoveries = g.Name, g.Bootstrapped, g.Recoveries
+	out.Name, out.Bootstrapper, out.Bootstrapped, out.Recoveries = g.Name, g.Bootstrapper, g.Bootstrapped, g.Recoveries
 	out.Undecided, out.Rejoins, out.HasQuorum = g.IsUndecided(), true, g.HasQuorum
 	for _, m := range g.Members {
 		if m.State == core.MemberOnline {

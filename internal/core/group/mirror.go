@@ -54,7 +54,7 @@ func (d *decision) noteBootstrap() {
 		d.adopt(d.seen.primary)
 		return
 	}
-	in := d.Instance(d.Status.TargetPrimary)
+	in := d.Instance(d.g.Bootstrapper)
 	if in == nil {
 		return
 	}
@@ -89,7 +89,8 @@ func (d *decision) adopt(primary string) {
 }
 
 // follow mirrors the elected primary. The target moves with it: an old wish must not
-// move the primary back when its holder returns. An epoch is begun only by mendStatus where some were lost.
+// move the primary back when its holder returns. A wish from before there was a primary stays, so that it is
+// carried out or refused by name. An epoch is begun only by mendStatus where some were lost.
 func (d *decision) follow(primary string) {
 	if d.Status.CurrentPrimary == primary {
 		return
@@ -113,7 +114,7 @@ func (d *decision) follow(primary string) {
 	if op != nil {
 		d.Status.Operation = nil
 	}
-	if d.Status.TargetPrimary != primary {
+	if d.Status.TargetPrimary != primary && former != "" {
 		d.Status.TargetPrimary, d.Status.TargetPrimaryAt = primary, d.Now
 	}
 	d.Again = true

@@ -17,7 +17,7 @@ func (d *decision) noteNew(before []string) {
 	d.g.New = slices.Clone(d.g.New)
 	for _, name := range d.Status.InstanceNames {
 		isMade := !slices.Contains(before, name) && d.Instance(name) == nil
-		if isMade && (d.g.Bootstrapped || name != d.Status.TargetPrimary) {
+		if isMade && (d.g.Bootstrapped || name != d.g.Bootstrapper) {
 			d.g.New = append(d.g.New, name)
 		}
 	}
@@ -28,7 +28,7 @@ func (d *decision) noteNew(before []string) {
 func (d *decision) forgetNew() {
 	d.g.New = slices.DeleteFunc(slices.Clone(d.g.New), func(name string) bool {
 		in := d.Instance(name)
-		return in == nil || !d.g.Bootstrapped && name == d.Status.TargetPrimary ||
+		return in == nil || !d.g.Bootstrapped && name == d.g.Bootstrapper ||
 			in.Report.Is(func(r core.Report) bool { return r.Data == core.DataPopulated })
 	})
 }
