@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+
+	"cnmsql.co/internal/printable"
 )
 
 // What an instance may say in one message. It is believed about its own cluster, and
@@ -28,10 +30,12 @@ type messages struct {
 	from io.Reader
 	left int64
 	dec  *json.Decoder
+	// text is what becomes of each text.
+	text func(string) string
 }
 
 func newMessages(from io.Reader) *messages {
-	m := &messages{from: from}
+	m := &messages{from: from, text: shown}
 	m.dec = json.NewDecoder(m)
 	return m
 }
@@ -45,6 +49,9 @@ func (m *messages) Read(p []byte) (int, error) {
 	m.left -= int64(n)
 	return n, err
 }
+
+// ReadSnapshot reads a snapshot that an instance has written, within the bounds of all that instances say.
+func ReadSnapshot(from io.Reader) (Snapshot, error) { return newMessages(from).next() }
 
 // next is the next snapshot.
 func (m *messages) next() (s Snapshot, err error) {
@@ -70,31 +77,42 @@ func (m *messages) understand(raw json.RawMessage, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
 		return err
 	}
-	clip(reflect.ValueOf(into), maxText)
+	eachText(reflect.ValueOf(into), m.text)
 	return nil
 }
 
-// clip shortens every text that is longer than this many bytes.
-func clip(v reflect.Value, limit int) {
+// shown makes a text fit to become part of a Cluster's status, and to be shown on a terminal.
+func shown(text string) string { return printable.Text(clip(text, maxText)) }
+
+// clip shortens a text that is longer than this many bytes.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return string(bytes.ToValidUTF8([]byte(text[:limit]), nil)) + "…"
+}
+
+// eachText changes every text that is reached from v.
+func eachText(v reflect.Value, change func(string) string) {
 	switch v.Kind() {
 	case reflect.String:
-		if text := v.String(); len(text) > limit && v.CanSet() {
-			v.SetString(string(bytes.ToValidUTF8([]byte(text[:limit]), nil)) + "…")
+		if v.CanSet() {
+			v.SetString(change(v.String()))
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {
-			clip(v.Elem(), limit)
+			eachText(v.Elem(), change)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			clip(v.Field(i), limit)
+			eachText(v.Field(i), change)
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			return // what has not been understood yet
 		}
 		for i := range v.Len() {
-			clip(v.Index(i), limit)
+			eachText(v.Index(i), change)
 		}
 	}
 }

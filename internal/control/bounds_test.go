@@ -86,6 +86,34 @@ func TestMessagesAreReadOneByOneAndTheirTextsAreBounded(t *testing.T) {
 	}
 }
 
+func TestWhatAnInstanceSaysIsPrintable(t *testing.T) {
+	const says, shown = "a\r\x1b[2K\u2028b", "a  [2K b"
+	text, err := json.Marshal(Snapshot{Report: core.Report{Instance: "c-1", Message: says}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newMessages(bytes.NewReader(text)).next()
+	if err != nil || s.Report.Message != shown {
+		t.Errorf("a report: %q, %v", s.Report.Message, err)
+	}
+	l := listener{from: newMessages(bytes.NewReader(text))}
+	if s, err = l.next(); err != nil || s.Report.Message != shown {
+		t.Errorf("a report of a stream: %q, %v", s.Report.Message, err)
+	}
+	text, err = json.Marshal(CheckReport{Error: says, Table: says, Damaged: []CheckFinding{{says, says}},
+		Sums: []verify.Sum{{Table: says}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := checked(t, text)
+	if err != nil || got.Error != shown || got.Table != shown || got.Damaged[0] != (CheckFinding{shown, shown}) {
+		t.Errorf("a report of tables: %+v, %v", got, err)
+	}
+	if got.Sums[0].Table != says {
+		t.Errorf("the sum of %q is that of %q", says, got.Sums[0].Table)
+	}
+}
+
 func TestATooLongAnswerEndsAnOrderAndAStream(t *testing.T) {
 	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.CopyN(w, &endless{head: `{"report":{"message":"`, more: strings.Repeat("x", 4096)}, 3*maxMessage)

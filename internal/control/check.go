@@ -13,6 +13,7 @@ import (
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/verify"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/printable"
 )
 
 // CheckOrder has an instance of a throw-away Cluster check its tables, or one of another
@@ -86,7 +87,9 @@ func (c *Client) check(ctx context.Context, method string, body io.Reader) (out 
 		return out, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if err = newMessages(resp.Body).read(&out); err == nil {
+	said := newMessages(resp.Body)
+	said.text = func(text string) string { return clip(text, maxText) } // a table goes by its very name
+	if err = said.read(&out); err == nil {
 		err = out.bound()
 	}
 	if err != nil {
@@ -98,6 +101,8 @@ func (c *Client) check(ctx context.Context, method string, body io.Reader) (out 
 // bound refuses lists that are too long, and shortens the texts in them. A sum that was left
 // out would look like a table that is missing.
 func (r *CheckReport) bound() error {
+	r.Error, r.Table = printable.Text(r.Error), printable.Text(r.Table)
+	eachText(reflect.ValueOf(r.Damaged), printable.Text)
 	var sampled []verify.Sum
 	if r.Sample != nil {
 		sampled = r.Sample.Sums
@@ -110,7 +115,7 @@ func (r *CheckReport) bound() error {
 		if n := items.Len(); n > MaxListed {
 			return fmt.Errorf("an instance tells of %d %s; %d at most are read", n, list.of, MaxListed)
 		}
-		clip(items, maxListedText)
+		eachText(items, func(text string) string { return clip(text, maxListedText) })
 	}
 	return nil
 }

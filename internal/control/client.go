@@ -198,10 +198,10 @@ func (c *Client) do(ctx context.Context, by *http.Client, method, path string, b
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	var no Refusal
 	if json.Unmarshal(text, &no) == nil && no.Reason != "" {
-		clip(reflect.ValueOf(&no), maxText)
+		eachText(reflect.ValueOf(&no), shown)
 		return nil, &no
 	}
 	return nil, fmt.Errorf("%s %s%s: %d %s: %s", method, c.base, path, resp.StatusCode,
 		http.StatusText(resp.StatusCode),
-		bytes.TrimSpace(text[:min(len(text), maxText)]))
+		shown(string(bytes.TrimSpace(text))))
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"cnmsql.co/internal/printable"
 )
 
 // aim is at which Kubernetes, and as whom, the plugin was run: a command that it prints has to act on the
@@ -112,7 +114,8 @@ func (w aimed) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// aimedError is an error whose text has the flags in its commands.
+// aimedError is an error whose text has the flags in its commands, and is one line: much in it was written by
+// instances and the operator.
 type aimedError struct {
 	error
 	aim
@@ -120,7 +123,7 @@ type aimedError struct {
 
 func (e *aimedError) Unwrap() error { return e.error }
 
-func (e *aimedError) Error() string { return e.in(e.error.Error()) }
+func (e *aimedError) Error() string { return printable.Text(e.in(e.error.Error())) }
 
 // aimErrors puts the flags into the errors of a command and of those below it.
 func aimErrors(cmd *cobra.Command, k *kube) {
@@ -133,8 +136,8 @@ func aimErrors(cmd *cobra.Command, k *kube) {
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)
-		if a := aimOf(k.flags); err != nil && a.flags != "" {
-			return &aimedError{err, a}
+		if err != nil {
+			return &aimedError{err, aimOf(k.flags)}
 		}
 		return err
 	}

@@ -60,9 +60,9 @@ func (p *caller) forgetBackup(ctx context.Context, name string) error {
 	}
 	p.say("The Backup %s is forgotten.", b.Name)
 	if b.Status.BackupID != "" && b.Removed() == nil {
-		p.say("Its data, or what is left of them, stay: %s/base/%s. It can be restored by its id if it is whole%s\n"+
-			"To remove it by hand: manifest.json first, then the parts.", b.Status.DestinationPath, b.Status.BackupID,
-			p.restoreByID(ctx, b))
+		p.say("Its data, or what is left of them, stay: %s/base/%s. It can be restored by its id if it is whole%s",
+			b.Status.DestinationPath, b.Status.BackupID, p.restoreByID(ctx, b))
+		p.say("To remove it by hand: manifest.json first, then the parts.")
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (p *caller) restoreByID(ctx context.Context, b *v1alpha1.Backup) string {
 	if err != nil || !liesWithArchive(c, b) {
 		return "."
 	}
-	return fmt.Sprintf(":\n  kubectl cnmsql restore %s --name NEW --backup-id %s -n %s", b.Spec.Cluster.Name,
+	return fmt.Sprintf(": kubectl cnmsql restore %s --name NEW --backup-id %s -n %s", b.Spec.Cluster.Name,
 		b.Status.BackupID, b.Namespace)
 }
 

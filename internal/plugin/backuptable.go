@@ -152,28 +152,26 @@ func (p page) next(s Schedule) string {
 
 func (p page) backups(b Backups) {
 	if len(b.Backups) == 0 {
-		_, _ = fmt.Fprintf(p.out, "Kubernetes has no Backups of %s.\n\n", b.Cluster)
+		sentence(p.out, "Kubernetes has no Backups of %s.", b.Cluster)
+		_, _ = fmt.Fprintln(p.out)
 		return
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "BACKUP\tPHASE\tINSTANCE\tBEGAN\tTOOK\tSIZE\tSTORED\tID\tSCHEDULE")
 	for _, x := range b.Backups {
-		_, _ = fmt.Fprintln(w, strings.Join([]string{x.Name, phaseText(x), cmp.Or(x.Instance, "-"),
-			stampOr(x.Began), x.Took, sizedOr(x.Size), sizedOr(x.Stored), cmp.Or(x.ID, "-"),
-			cmp.Or(x.Schedule, "-")}, "\t"))
+		cells(w, x.Name, phaseText(x), cmp.Or(x.Instance, "-"), stampOr(x.Began), x.Took, sizedOr(x.Size),
+			sizedOr(x.Stored), cmp.Or(x.ID, "-"), cmp.Or(x.Schedule, "-"))
 	}
 	_ = w.Flush()
 	for _, x := range b.Backups {
 		if x.Error != "" {
-			_, _ = fmt.Fprintf(p.out, "  %s: %s: %s\n", x.Name, x.Reason, x.Error)
+			sentence(p.out, "  %s: %s: %s", x.Name, x.Reason, x.Error)
 		}
 		if x.OfEarlier {
-			_, _ = fmt.Fprintf(p.out, "  %s: of an EARLIER Cluster of this name; it holds nothing of this one\n",
-				x.Name)
+			sentence(p.out, "  %s: of an EARLIER Cluster of this name; it holds nothing of this one", x.Name)
 		}
 		if x.Elsewhere != "" {
-			_, _ = fmt.Fprintf(p.out, "  %s: lies at %s, and not where the Cluster's backups go now\n", x.Name,
-				x.Elsewhere)
+			sentence(p.out, "  %s: lies at %s, and not where the Cluster's backups go now", x.Name, x.Elsewhere)
 		}
 	}
 	p.encrypted(b.Backups)
@@ -193,7 +191,7 @@ func (p page) encrypted(all []Backup) {
 		}
 	}
 	for _, to := range recipients {
-		_, _ = fmt.Fprintf(p.out, "  encrypted to %s: %s\n", to, strings.Join(names[to], ", "))
+		sentence(p.out, "  encrypted to %s: %s", to, strings.Join(names[to], ", "))
 	}
 }
 

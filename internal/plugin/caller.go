@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/printable"
 )
 
 // caller asks the operator for something about one Cluster, and follows what it
@@ -40,7 +41,7 @@ func newCaller(cmd *cobra.Command, s *session, cluster string, yes bool) caller 
 }
 
 func (p *caller) say(format string, args ...any) {
-	_, _ = fmt.Fprintln(p.out, p.aim.in(fmt.Sprintf(format, args...)))
+	sentence(p.out, "%s", p.aim.in(fmt.Sprintf(format, args...)))
 }
 
 // confirm says of which Kubernetes it is, and goes on only if the answer is what is wanted; nothing is done
@@ -52,7 +53,7 @@ func (p *caller) confirm(ctx context.Context, wanted, question string) error {
 	if p.aim.where != "" {
 		p.say("This is %s.", p.aim.where)
 	}
-	_, _ = fmt.Fprint(p.out, question+" ")
+	_, _ = fmt.Fprint(p.out, printable.Text(question)+" ")
 	answer, err := p.answer(ctx)
 	switch {
 	case ctx.Err() != nil:

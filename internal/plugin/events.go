@@ -18,6 +18,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/printable"
 )
 
 // Moment is one line of a cluster's timeline.
@@ -213,7 +214,7 @@ func within(all []Moment, now time.Time, since time.Duration) []Moment {
 // encodeTimeline writes a timeline for programs. note is no part of it, and goes to complaints.
 func encodeTimeline(out, complaints io.Writer, format string, all []Moment, note string) error {
 	if note != "" {
-		_, _ = fmt.Fprintln(complaints, note)
+		sentence(complaints, "%s", note)
 	}
 	return encode(out, format, all)
 }
@@ -230,12 +231,11 @@ func writeTimeline(out io.Writer, all []Moment, note string) error {
 		if m.Times > 1 {
 			text += fmt.Sprintf(" (%d times, the last one then)", m.Times)
 		}
-		_, _ = fmt.Fprintln(w, strings.Join([]string{m.At.UTC().Format("01-02 15:04:05.000Z"),
-			m.Who, name, text}, "\t"))
+		cells(w, m.At.UTC().Format("01-02 15:04:05.000Z"), m.Who, name, text)
 	}
 	if err := w.Flush(); err != nil || note == "" {
 		return err
 	}
-	_, err := fmt.Fprintln(out, note)
+	_, err := fmt.Fprintln(out, printable.Text(note))
 	return err
 }

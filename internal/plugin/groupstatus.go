@@ -158,12 +158,13 @@ func WriteGroup(out io.Writer, c *v1alpha1.Cluster, now time.Time) error {
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "INSTANCE\tSTATE\tROLE\tREACHABLE\tNOTE")
 	for _, m := range g.Members {
-		_, _ = fmt.Fprintln(w, strings.Join([]string{m.Name, m.State, cmp.Or(m.Role, "-"), map[bool]string{true: "yes",
-			false: "NO"}[m.Reachable], noteOf(m)}, "\t"))
+		cells(w, m.Name, m.State, cmp.Or(m.Role, "-"), map[bool]string{true: "yes", false: "NO"}[m.Reachable],
+			noteOf(m))
 	}
 	_ = w.Flush()
-	_, _ = fmt.Fprintf(&text, "\nThis is what the operator saw last. What the instances say now: kubectl cnmsql "+
-		"status %s -n %s\n", c.Name, c.Namespace)
+	_, _ = fmt.Fprintln(&text)
+	sentence(&text, "This is what the operator saw last. What the instances say now: kubectl cnmsql status %s -n %s",
+		c.Name, c.Namespace)
 	_, err := io.WriteString(out, text.String())
 	return err
 }

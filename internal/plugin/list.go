@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
+
+	"cnmsql.co/internal/printable"
 )
 
 // WriteList prints one line a cluster. What is happening comes last, for it is
@@ -23,11 +24,8 @@ func WriteList(out io.Writer, all []Report, unread error) error {
 		if r.Doubt != "" {
 			happening = "DOES NOT FIT what is seen: " + r.Doubt + "; " + happening
 		}
-		_, _ = fmt.Fprintln(w, strings.Join([]string{
-			r.Namespace, r.Name, r.Phase, string(r.Writable), cmp.Or(r.Primary, "-"),
-			fmt.Sprintf("%d/%d", r.Ready, r.Wanted),
-			duration.HumanDuration(r.Taken.Sub(r.Created)), happening,
-		}, "\t"))
+		cells(w, r.Namespace, r.Name, r.Phase, string(r.Writable), cmp.Or(r.Primary, "-"),
+			fmt.Sprintf("%d/%d", r.Ready, r.Wanted), duration.HumanDuration(r.Taken.Sub(r.Created)), happening)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -37,7 +35,7 @@ func WriteList(out io.Writer, all []Report, unread error) error {
 		compared = fmt.Sprintf("It is compared with nothing, because Pods could not be read (%v)", unread)
 	}
 	_, err := fmt.Fprintf(out, "\nThis is what the operator wrote last. %s. What the instances say now: kubectl "+
-		"cnmsql status NAME -n NAMESPACE\n", compared)
+		"cnmsql status NAME -n NAMESPACE\n", printable.Text(compared))
 	return err
 }
 

@@ -72,8 +72,8 @@ func sessionInstance(c *v1alpha1.Cluster, instance string, warn io.Writer) (stri
 			cmp.Or(s.PhaseReason, "the operator has not looked at it"))
 	}
 	if w, because := topologyOf(c).writable(&Facts{Cluster: c}, Durability{}); w != WritableYes {
-		_, _ = fmt.Fprintf(warn, "Warning: %s may not take writes now (%s), and what it holds may be old. %s\n",
-			s.CurrentPrimary, because, s.PhaseReason)
+		sentence(warn, "Warning: %s may not take writes now (%s), and what it holds may be old. %s", s.CurrentPrimary,
+			because, s.PhaseReason)
 	}
 	return s.CurrentPrimary, nil
 }

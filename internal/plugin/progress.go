@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/printable"
 )
 
 // changingLine shows how far something is: on a terminal as one line that is drawn again,
@@ -42,6 +43,7 @@ func newChangingLine(out io.Writer) *changingLine {
 // show puts a text in the place of the last one. Off a terminal it is printed only when
 // what it is about has changed.
 func (l *changingLine) show(text, about string) {
+	text = printable.Text(text)
 	switch {
 	case l.columns != nil:
 		// A line that wraps could not be drawn over.
@@ -57,7 +59,7 @@ func (l *changingLine) show(text, about string) {
 // say prints a line that stays.
 func (l *changingLine) say(text string) {
 	l.end()
-	_, _ = fmt.Fprintln(l.out, text)
+	sentence(l.out, "%s", text)
 }
 
 // end leaves the line as it was drawn last.

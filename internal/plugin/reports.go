@@ -3,7 +3,6 @@ package plugin
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -90,17 +89,21 @@ func (s *session) askManager(ctx context.Context, instance string) (word, error)
 	if err != nil {
 		return word{}, err
 	}
-	var out, said bytes.Buffer
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	out, said := kept{stop: stop}, kept{stop: stop}
 	begun := time.Now()
-	err = run.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &said})
-	if ctx.Err() != nil {
+	err = run.StreamWithContext(running, remotecommand.StreamOptions{Stdout: &out, Stderr: &said})
+	switch {
+	case ctx.Err() != nil:
 		return word{}, fmt.Errorf("no answer within %s", liveLimit)
-	}
-	if err != nil {
+	case out.over || said.over:
+		return word{}, fmt.Errorf("reading what its manager says: %w", errSaysTooMuch)
+	case err != nil:
 		return word{}, s.whyNotAsked(ctx, instance, fmt.Errorf("running instance status in its Pod: %w",
 			errors.Join(err, saidToo(said.String()))))
 	}
-	return wordOf(out.Bytes(), begun, time.Now())
+	return wordOf(out.said.Bytes(), begun, time.Now())
 }
 
 // whyNotAsked tells a right that is missing from an instance that does not answer. The API server
@@ -138,8 +141,8 @@ func saidToo(text string) error {
 // wordOf reads a snapshot that was asked for after begun. The manager tells by its
 // own clock how much older than the question its oldest fact is.
 func wordOf(text []byte, begun, received time.Time) (word, error) {
-	var snap control.Snapshot
-	if err := json.Unmarshal(text, &snap); err != nil {
+	snap, err := control.ReadSnapshot(bytes.NewReader(text))
+	if err != nil {
 		return word{}, fmt.Errorf("reading what its manager says: %w", err)
 	}
 	return word{Report: core.Known(snap.Report, begun.Add(time.Duration(snap.Taken-snap.Asked)), received)}, nil

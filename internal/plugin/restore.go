@@ -280,7 +280,7 @@ func (r *restorer) print(notes []string, manifest yamlObject) error {
 	}
 	var all strings.Builder
 	for _, note := range r.aim.inAll(notes) {
-		all.WriteString("# " + strings.ReplaceAll(note, "\n", " ") + "\n")
+		sentence(&all, "# %s", note)
 	}
 	_, err = fmt.Fprint(r.out, all.String()+text)
 	return err

@@ -33,7 +33,7 @@ func WriteTable(out io.Writer, r Report) error {
 }
 
 func (p page) line(label, format string, args ...any) {
-	_, _ = fmt.Fprintf(p.out, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+	sentence(p.out, "%-11s %s", label, fmt.Sprintf(format, args...))
 }
 
 func (p page) head(r Report) {
@@ -242,22 +242,22 @@ func (p page) instances(r Report) {
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	columns := r.topology.columns()
-	_, _ = fmt.Fprintln(w, strings.Join(columns, "\t"))
+	cells(w, columns...)
 	for _, in := range r.Instances {
 		values, line := row(in, in.Name == r.topology.reference(r)), []string{}
 		for _, column := range columns {
 			line = append(line, values[column])
 		}
-		_, _ = fmt.Fprintln(w, strings.Join(line, "\t"))
+		cells(w, line...)
 	}
 	_ = w.Flush()
 	for _, in := range r.Instances {
 		for _, note := range in.Notes {
-			_, _ = fmt.Fprintf(p.out, "  %s: %s\n", in.Name, note)
+			sentence(p.out, "  %s: %s", in.Name, note)
 		}
 	}
 	if r.LiveProblem != "" {
-		_, _ = fmt.Fprintf(p.out, "  ?: %s\n", r.LiveProblem)
+		sentence(p.out, "  ?: %s", r.LiveProblem)
 	}
 	_, _ = fmt.Fprintln(p.out)
 }

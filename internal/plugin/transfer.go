@@ -66,16 +66,21 @@ func (s *session) marksItsEnd(ctx context.Context, pod string, command []string)
 	if err != nil {
 		return false, err
 	}
-	var help, complaints bytes.Buffer
-	err = run.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &help, Stderr: &complaints})
-	if err != nil {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	help, complaints := kept{stop: stop}, kept{stop: stop}
+	err = run.StreamWithContext(running, remotecommand.StreamOptions{Stdout: &help, Stderr: &complaints})
+	switch {
+	case help.over || complaints.over:
+		return false, explainExec(pod, false, errSaysTooMuch)
+	case err != nil:
 		return false, explainExec(pod, false, errors.Join(err, saidToo(complaints.String())))
 	}
-	if !bytes.Contains(help.Bytes(), []byte("--help")) {
+	if !bytes.Contains(help.said.Bytes(), []byte("--help")) {
 		return false, explainExec(pod, false, errors.New("the connection broke off before the client was started, "+
 			"and nothing was done"))
 	}
-	return bytes.Contains(help.Bytes(), []byte("--"+endmark.Flag)), nil
+	return bytes.Contains(help.said.Bytes(), []byte("--"+endmark.Flag)), nil
 }
 
 // withoutMark tells what an exit code is not worth.

@@ -235,8 +235,7 @@ func (p page) positions(o *core.Observation, a whatif.Answer) {
 		if slices.Contains(a.Lost, in.Name) {
 			lost = "lost"
 		}
-		columns := []string{in.Name, cmp.Or(in.NodeName(), "?"), state, holds, lacks, lost}
-		_, _ = fmt.Fprintln(w, strings.Join(columns, "\t"))
+		cells(w, in.Name, cmp.Or(in.NodeName(), "?"), state, holds, lacks, lost)
 	}
 	_ = w.Flush()
 }
