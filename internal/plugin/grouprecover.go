@@ -175,7 +175,7 @@ func consequences(o *core.Observation, plan whatif.Recovery) []string {
 		return []string{
 			fmt.Sprintf("Nobody is left in the group, and all instances are known: %s, which holds all that any of "+
 				"them holds, reboots the group; the others join it.", plan.Lead),
-			lostWithVolumes(o, plan.Lead) +
+			lostWithVolumes(o, plan) +
 				" Two groups cannot come of it while every instance says that it is in none."}
 	}
 	return slices.Concat([]string{goesOn(plan) + ".", whoReturns(plan)}, lostWith(o, plan), splitBy(o, plan))
@@ -197,21 +197,25 @@ func goesOn(plan whatif.Recovery) string {
 	return plan.Lead + " goes on with " + strings.Join(plan.Members, ", ") + " as the whole group"
 }
 
-// lostWithVolumes returns the sentence about acknowledged writes that are lost with the volumes of
-// members without data: such a member may have been one of the majority that made a write
-// acknowledged. An instance that is not heard is not named.
-func lostWithVolumes(o *core.Observation, lead string) string {
+// lostWithVolumes returns the sentences about acknowledged writes that nobody holds any more: what was seen in
+// the group, and what is lost with the volumes of members without data, for such a member may have been one of
+// the majority that made a write acknowledged. An instance that is not heard is not named.
+func lostWithVolumes(o *core.Observation, plan whatif.Recovery) string {
 	var empty []string
 	for i := range o.Instances {
 		if rep, known := o.Instances[i].Report.Get(); known && rep.Data != core.DataPopulated {
 			empty = append(empty, o.Instances[i].Name)
 		}
 	}
-	if len(empty) == 0 {
-		return "Nothing that was acknowledged is lost."
+	var out []string
+	if plan.Gap != "" {
+		out = append(out, "LOST, as far as is known: "+plan.Gap+".")
 	}
-	return fmt.Sprintf("%s HAS NO DATA ANY MORE: acknowledged writes that it had received and %s has not are lost.",
-		strings.Join(empty, ", "), lead)
+	if len(empty) > 0 {
+		out = append(out, fmt.Sprintf("%s HAS NO DATA ANY MORE: acknowledged writes that it had received and %s has "+
+			"not are lost.", strings.Join(empty, ", "), plan.Lead))
+	}
+	return cmp.Or(strings.Join(out, " "), "No loss is known.")
 }
 
 // lostWith tells what those who are left out hold and the new group does not.

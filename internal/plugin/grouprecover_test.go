@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -93,7 +94,20 @@ func TestRecoverOfATotalOutageMakesTheGroupAnew(t *testing.T) {
 	mustFail(t, err, "THE REQUEST STAYS")
 	mustFail(t, err, "To take it back: kubectl annotate cluster demo -n shop cnmsql.cnmsql.co/force-quorum-recovery-")
 	s.mustSay("demo-2, which holds all that any of them holds, reboots the group")
-	s.mustSay("Nothing that was acknowledged is lost.")
+	s.mustSay("No loss is known. Two groups cannot come of it")
+}
+
+func TestRecoverTellsWhatNobodyHoldsAnyMore(t *testing.T) {
+	f := nobody()
+	f.Cluster.Status.GTIDExecutedByInstance = map[string]string{"demo-1": groupName + ":1-1015"}
+	s := newScene(t, f.Cluster, nil).pods()
+	s.managers(f)
+	mustFail(t, s.recoverer().recover(t.Context(), time.Second), "nobody answered")
+	s.mustSay("LOST, as far as is known: no instance holds any more what was seen before (" + groupName +
+		":1011-1015).")
+	if strings.Contains(s.out.String(), "No loss is known") {
+		t.Errorf("it says %s", s.out.String())
+	}
 }
 
 func TestRecoverTellsThatAnEmptyMemberMayHaveHeldMore(t *testing.T) {

@@ -62,8 +62,12 @@ func remedies(a whatif.Answer) []string {
 	case r.Because != "":
 		return []string{back, recover + r.Because}
 	case r.Anew:
-		return []string{recover[len("or, "):] + r.Lead + ", which holds all that any instance holds, reboots the " +
-			"group, and the others join"}
+		how := recover[len("or, "):] + r.Lead + ", which holds all that any instance holds, reboots the group, and " +
+			"the others join"
+		if r.Gap != "" {
+			how += "; but " + r.Gap
+		}
+		return []string{how}
 	default:
 		how := recover
 		if r.Gap != "" {

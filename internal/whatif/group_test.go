@@ -237,6 +237,20 @@ func TestTheRecoveryIsTheOperatorsOwnDecision(t *testing.T) {
 
 // TestDeletionsOfSeveralMembersAreToldToComeAtOnce: with kubectl they do not, and the primary may
 // be made of one that goes, too.
+func TestARebootTellsWhatNobodyHoldsAnyMore(t *testing.T) {
+	o := members(3)
+	for _, name := range []string{"db-1", "db-2", "db-3"} {
+		says(o, name, func(r *core.Report) { r.Server.Group = &core.GroupView{State: core.MemberOffline} })
+	}
+	if r := Recover(*o); !r.Anew || r.Gap != "" {
+		t.Errorf("nothing is missing: %+v", r)
+	}
+	o.Cluster.Status.Group.Recorded = gtid.MustParse(uuid + ":1-1003")
+	if r := Recover(*o); !r.Anew || !strings.Contains(r.Gap, "seen before ("+uuid+":1001-1003)") {
+		t.Errorf("three are missing: %+v", r)
+	}
+}
+
 func TestDeletionsOfSeveralMembersAreToldToComeAtOnce(t *testing.T) {
 	told := func(how How, lose ...string) bool {
 		return strings.Contains(strings.Join(play(t, members(3), how, lose...).Assumed, "; "), "one after the other")

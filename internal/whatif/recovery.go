@@ -6,6 +6,7 @@ import (
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/topology"
+	"cnmsql.co/internal/gtid"
 )
 
 // Recovery is what the operator would do, as things are observed, if a human asked for
@@ -20,8 +21,9 @@ type Recovery struct {
 	AsItIs bool `json:"asItIs,omitempty"`
 	// LeftOut are the instances that the group goes on without.
 	LeftOut []string `json:"leftOut,omitempty"`
-	// Gap is what Lead lacks of what was seen in the group, in the operator's words: it goes on
-	// only when a human accepts that. Refused for that alone, Lead is known, too.
+	// Gap is what Lead lacks of what was seen in the group, in the operator's words. It goes on with
+	// others only when a human accepts that; refused for that alone, Lead is known, too. With Anew
+	// nobody holds it any more, and the human's word is enough.
 	Gap string `json:"gap,omitempty"`
 	// Refusal and Because tell why nothing would be done; Because alone, what comes first.
 	Refusal core.Reason `json:"refusal,omitempty"`
@@ -55,7 +57,8 @@ func Recover(o core.Observation) Recovery {
 		case core.ForceMembers:
 			return without(o, Recovery{Lead: e.Instance, Members: strings.Split(e.Members, ",")})
 		case core.RebootGroup:
-			return barring(o, Recovery{Lead: e.Instance, Members: []string{e.Instance}, Anew: true})
+			return barring(o, Recovery{Lead: e.Instance, Members: []string{e.Instance}, Anew: true,
+				Gap: missing(&o, e.Instance, plan.Carried.Held)})
 		}
 	}
 	refusals := core.RecoveryRefusals()
@@ -84,6 +87,20 @@ func RecoverAtALoss(o core.Observation) Recovery {
 		accepted.Gap, _, _ = strings.Cut(why, ". Bring back ") // which was done, or cannot be
 	}
 	return accepted
+}
+
+// missing tells what was seen in the group and the lead lacks that reboots it, which is who holds the most; ""
+// where nothing is known to be missing. What was seen is what the decision itself goes by.
+func missing(o *core.Observation, lead string, seen gtid.Set) string {
+	r, known := o.Instance(lead).Report.Get()
+	if !known || r.Server == nil {
+		return ""
+	}
+	gap := seen.Subtract(r.Server.Holds())
+	if gap.IsEmpty() {
+		return ""
+	}
+	return "no instance holds any more what was seen before (" + gap.Abbreviate(4) + ")"
 }
 
 // barring adds who was left out before, and is not heard to hold nothing else.
