@@ -5,9 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
@@ -67,7 +71,7 @@ func (o *overrider) failOver(ctx context.Context, instance string, timeout time.
 	if err != nil {
 		return err
 	}
-	said := o.ask.all(ctx, c.Status.InstanceNames)
+	said := o.ask.all(ctx, namesToAsk(c, readPods(ctx, o.client, c)))
 	if err := said.mayAsk("telling whether another takes writes, and what is lost,"); err != nil {
 		return err
 	}
@@ -151,10 +155,55 @@ func (o *overrider) tell(c *v1alpha1.Cluster, to string, said words) {
 	}
 }
 
+// namesToAsk are the instances of the status, and those that have a Pod: a status that was set back does not
+// name who came since.
+func namesToAsk(c *v1alpha1.Cluster, pods map[string]*corev1.Pod) []string {
+	names := slices.Clone(c.Status.InstanceNames)
+	for _, name := range slices.Sorted(maps.Keys(pods)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// isPast reports whether the status was set back: the operator says so, or an instance has seen a later one.
+func isPast(s *v1alpha1.ClusterStatus, said words) bool {
+	if s.Blocked != nil && s.Blocked.Reason == string(core.RefusalStatusRegressed) {
+		return true
+	}
+	for _, w := range said {
+		if w.Report.Is(func(r core.Report) bool { return r.ViewEpoch > s.PrimaryEpoch }) {
+			return true
+		}
+	}
+	return false
+}
+
+// whoWroteLast tells of a status that was set back that it does not say who was permitted to take writes last.
+func whoWroteLast(s *v1alpha1.ClusterStatus, to string, said words) string {
+	var silent []string
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		if name != to && !said[name].Report.Known() {
+			silent = append(silent, name)
+		}
+	}
+	text := fmt.Sprintf("Promoting %s. The status is of the past (epoch %d). Who took writes last is NOT KNOWN", to,
+		s.PrimaryEpoch)
+	if len(silent) == 0 {
+		return text + "; of those who answer from here, no other takes any now."
+	}
+	return text + ": " + strings.Join(silent, ", ") + " did not answer, and may take writes now."
+}
+
 // whoElseWrites tells what is known of the one that was permitted to take writes last: whether
-// two might. Nobody but it may, for whoever was permitted before had proved to be closed.
+// two might. Nobody but it may, for whoever was permitted before had proved to be closed; but that holds
+// only while the status is the last there was.
 func whoElseWrites(s *v1alpha1.ClusterStatus, to string, said words) []string {
 	former := s.Promotion.Instance
+	if isPast(s, said) {
+		return []string{whoWroteLast(s, to, said)}
+	}
 	if to == former {
 		return []string{fmt.Sprintf("Promoting %s again (epoch %d): it is the last that was permitted to take "+
 			"writes, so that no other takes any.", to, s.PrimaryEpoch)}

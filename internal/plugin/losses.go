@@ -3,6 +3,7 @@ package plugin
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,7 +24,13 @@ func whatIsLost(c *v1alpha1.Cluster, to string, said words) []string {
 		count(int(mine.Holds().Count()), "transaction"))}
 	var silent []string
 	most, best := gtid.Set{}, ""
-	for _, name := range c.Status.InstanceNames {
+	names := slices.Clone(c.Status.InstanceNames)
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		if !slices.Contains(names, name) { // the status was set back
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
 		theirs := said[name].server()
 		switch {
 		case name == to:
