@@ -208,10 +208,12 @@ func adviseUnreachable(f *Facts, r *Report) []string {
 		!core.Diagnosis(r.Diagnosis).IsUnreachable() {
 		return nil
 	}
-	return []string{
-		fmt.Sprintf("see why %s cannot be reached: kubectl describe pod %s -n %s", f.holder(), f.holder(), r.Namespace),
-		adviseNode(f),
+	look := fmt.Sprintf("see why %s cannot be reached: kubectl describe pod %s -n %s", f.holder(), f.holder(),
+		r.Namespace)
+	if r.Diagnosis == string(core.PrimaryUnreachableButReplicasStream) { // its mysqld lives, and serves clients
+		return []string{look}
 	}
+	return []string{look, adviseNode(f)}
 }
 
 func adviseNode(f *Facts) string {
@@ -219,7 +221,7 @@ func adviseNode(f *Facts) string {
 	if p := f.Cluster.Status.Promotion; p != nil {
 		node = cmp.Or(p.Node, node)
 	}
-	return fmt.Sprintf("only if node %s is switched off for good (not merely cut off): kubectl taint node %s "+
+	return fmt.Sprintf("only if node %s is powered off (NotReady is not enough): kubectl taint node %s "+
 		"node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", node, node)
 }
 

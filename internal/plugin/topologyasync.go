@@ -79,7 +79,9 @@ func (async) adviseBlocked(f *Facts, r *Report) []string {
 	case r.Diagnosis == string(core.PrimaryLostTransactions):
 		return []string{"decide which copy is right: what is said above tells how to go on with either"}
 	case r.Operation != nil && r.Operation.Step == string(core.StepProve):
-		return []string{adviseNode(f), adviseOverride(r)}
+		// Whether a node is to be tainted the operator says itself: it knows where that would be wrong.
+		return []string{"do what is said above: the operator goes on by itself as soon as there is a proof",
+			adviseOverride(r)}
 	case slices.Contains(core.PolicyRefusals(), r.Blocked):
 		return []string{"raise the bound of spec.failoverPolicy that is named above, if what it guards against may " +
 			"happen; the operator goes on at once", adviseOverride(r)}
