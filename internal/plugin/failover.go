@@ -130,8 +130,8 @@ func mayOverrideNow(c *v1alpha1.Cluster, to string, said words) error {
 	for name, w := range said {
 		if r, known := w.Report.Get(); known && r.TakesWrites() && name != to {
 			return fmt.Errorf("%s answers from here and TAKES WRITES in epoch %d, though the operator does not reach "+
-				"it: with %s there would be two primaries for certain, and nothing was done. Stop it first: kubectl delete pod %s -n %s (its data is kept), and wait until it is gone",
-				name, r.WritableEpoch, to, name, c.Namespace)
+				"it: clients are served, nobody has to be promoted, and nothing was done. With %s there would be two "+
+				"primaries for certain. Mend the network between the operator and %s", name, r.WritableEpoch, to, name)
 		}
 	}
 	r, known := said[to].Report.Get()

@@ -338,7 +338,9 @@ func TestFailoverIsRefusedWhileSomebodyTakesWrites(t *testing.T) {
 	s.managers(f)
 	o = &overrider{s.caller}
 	mustFail(t, o.failOver(context.Background(), "2", time.Second),
-		"demo-1 answers from here and TAKES WRITES in epoch 4")
+		"demo-1 answers from here and TAKES WRITES in epoch 4, though the operator does not reach it: clients are "+
+			"served, nobody has to be promoted, and nothing was done. With demo-2 there would be two primaries for "+
+			"certain. Mend the network between the operator and demo-1")
 	if _, is := s.annotation(s.cluster(), v1alpha1.AnnotationAcceptLoss); is {
 		t.Error("it was written")
 	}
