@@ -304,26 +304,6 @@ func adviseWaiting(f *Facts, r *Report) []string {
 		"knowing that acknowledged writes may then be lost"}
 }
 
-func adviseSlow(f *Facts, r *Report) []string {
-	op := r.Operation
-	if op != nil && !f.topology().ElectsByItself() && op.Kind == string(core.OperationSwitchover) &&
-		op.Step == string(core.StepPromote) && r.Phase != string(core.PhaseBlocked) {
-		return []string{fmt.Sprintf("nothing: if %s does not take writes within spec.maxSwitchoverPause, %s takes "+
-			"them again. To have that at once: kubectl cnmsql promote %s %s -n %s",
-			op.To, op.From, r.Name, op.From, r.Namespace)}
-	}
-	if op == nil || op.Started == nil || op.Step == string(core.StepCatchUp) || r.Phase == string(core.PhaseBlocked) {
-		return nil
-	}
-	late := op.Deadline != nil && f.Now.After(*op.Deadline)
-	if !late && f.Now.Sub(*op.Started) < operationIsLong {
-		return nil
-	}
-	return []string{fmt.Sprintf("the %s takes long; see what the operator says: kubectl get events -n %s "+
-		"--field-selector involvedObject.name=%s, and its log (%s)",
-		op.Kind, r.Namespace, r.Name, findOperator)}
-}
-
 // adviseFailed returns what to do when Kubernetes, or an instance, refused what was to be done.
 // The operator tries it again, but that does not help against a wrong spec.
 func adviseFailed(_ *Facts, r *Report) []string {

@@ -32,3 +32,52 @@ func TestATaintIsAdvisedOnlyWhereTheNodeMayBeWhatFails(t *testing.T) {
 		t.Errorf("replicas receive from it: %q", Build(*f).ToDo)
 	}
 }
+
+// promoting is a switchover from demo-1 to demo-2, which began before.
+func promoting(before time.Duration) *Facts {
+	f := healthy()
+	f.phase(core.PhaseSwitchover, core.PrimaryPromoting, "waiting for demo-2 to take writes")
+	f.Cluster.Spec.MaxSwitchoverPause = 5
+	f.Cluster.Status.Promotion.Instance, f.Cluster.Status.Promotion.RequiredGTID = "demo-2", uuid1+":1-1000"
+	f.Cluster.Status.Operation = &v1alpha1.OperationStatus{Kind: string(core.OperationSwitchover),
+		Step: string(core.StepPromote), From: "demo-1", To: "demo-2", StartedAt: at(before)}
+	return f
+}
+
+func TestOnlyAFormerPrimaryThatCanReturnIsSaidToTakeWritesAgain(t *testing.T) {
+	const (
+		returns = "nothing: if demo-2 does not take writes within spec.maxSwitchoverPause (5s), demo-1 takes them again"
+		cannot  = "demo-1 cannot take writes again; see what demo-2 says: kubectl logs demo-2 -c mysql -n shop --tail"
+		long    = "the Switchover takes long; see what the operator says"
+	)
+	if f := promoting(time.Second); !advises(f, returns) || advises(f, long) {
+		t.Errorf("it can: %q", Build(*f).ToDo)
+	}
+	const back = "to have demo-1 take writes again: kubectl cnmsql promote demo demo-1 -n shop"
+	if f := promoting(time.Hour); !advises(f, back) || !advises(f, long) {
+		t.Errorf("it can, and that takes long: %q", Build(*f).ToDo)
+	}
+	for name, hinder := range map[string]func(f *Facts){
+		"it does not answer":        func(f *Facts) { f.Live["demo-1"] = Live{Problem: "no answer within 3s"} },
+		"its mysqld does not":       func(f *Facts) { f.live("demo-1").Server = nil },
+		"it is being stopped":       func(f *Facts) { f.live("demo-1").Terminating = true },
+		"its Pod is being deleted":  func(f *Facts) { f.Pods["demo-1"].DeletionTimestamp = &metav1.Time{Time: now} },
+		"it has diverged":           func(f *Facts) { f.Cluster.Status.DivergedInstances = []string{"demo-1"} },
+		"it lacks what was to come": func(f *Facts) { f.live("demo-1").Server.Executed = set(uuid1 + ":1-999") },
+	} {
+		soon, late := promoting(time.Second), promoting(time.Hour)
+		hinder(soon)
+		hinder(late)
+		if advises(soon, "takes them again") || advises(soon, "cannot take writes again") {
+			t.Errorf("%s, at once: %q", name, Build(*soon).ToDo)
+		}
+		if !advises(late, cannot) || !advises(late, long) || advises(late, "promote demo demo-1") {
+			t.Errorf("%s, after an hour: %q", name, Build(*late).ToDo)
+		}
+	}
+	f := promoting(time.Second)
+	f.Cluster.Spec.MaxSwitchoverPause = 0
+	if advises(f, "takes them again") {
+		t.Errorf("without a bound: %q", Build(*f).ToDo)
+	}
+}
