@@ -269,9 +269,14 @@ func (f *Facts) stuck(name string) bool {
 func adviseDiverged(f *Facts, r *Report) []string {
 	var out []string
 	for _, name := range f.Cluster.Status.DivergedInstances {
-		out = append(out, fmt.Sprintf("decide whether the transactions that only %s holds matter (look: kubectl "+
-			"cnmsql mysql %s --instance %s -n %s); %s",
-			name, r.Name, name, r.Namespace, reclone("to give them up and copy it again", r, name)))
+		text := fmt.Sprintf("decide whether the transactions that only %s holds matter (look: kubectl "+
+			"cnmsql mysql %s --instance %s -n %s); ", name, r.Name, name, r.Namespace)
+		if nobodyWrites(r) {
+			text += "keep its data while nobody is known to take writes, for that copy may be needed"
+		} else {
+			text += reclone("to give them up and copy it again", r, name)
+		}
+		out = append(out, text)
 	}
 	return out
 }
@@ -279,12 +284,25 @@ func adviseDiverged(f *Facts, r *Report) []string {
 func adviseBroken(f *Facts, r *Report) []string {
 	var out []string
 	for _, name := range f.Cluster.Status.ReplicationBrokenInstances {
-		if !slices.Contains(f.Cluster.Status.DivergedInstances, name) {
-			out = append(out, "mend what stopped replication of "+name+"; or, "+reclone("to copy it again", r, name))
+		switch text := "mend what stopped replication of " + name; {
+		case slices.Contains(f.Cluster.Status.DivergedInstances, name), f.copyHinders(name):
+		case nobodyWrites(r):
+			out = append(out, text)
+		default:
+			out = append(out, text+"; or, "+reclone("to copy it again", r, name))
 		}
 	}
 	return out
 }
+
+// copyHinders reports whether a copy of the instance's data stops its applier, which goes on by itself after that.
+func (f *Facts) copyHinders(name string) bool {
+	r := f.live(name)
+	return r != nil && r.Server != nil && r.Server.Replication != nil && r.Server.Replication.CopyHinders
+}
+
+// nobodyWrites reports whether no instance is known to take writes: each copy may be the one to go on with.
+func nobodyWrites(r *Report) bool { return r.Writable == WritableNo || r.Writable == WritableUnknown }
 
 func reclone(aim string, r *Report, instance string) string {
 	return fmt.Sprintf("%s: kubectl cnmsql reinit %s %s -n %s", aim, r.Name, instance, r.Namespace)

@@ -81,3 +81,26 @@ func TestOnlyAFormerPrimaryThatCanReturnIsSaidToTakeWritesAgain(t *testing.T) {
 		t.Errorf("without a bound: %q", Build(*f).ToDo)
 	}
 }
+
+func TestNobodysDataIsGivenUpWhileNobodyTakesWrites(t *testing.T) {
+	const copied = "kubectl cnmsql reinit"
+	for name, of := range map[string]func() *Facts{"diverged": diverged, "broken": degraded} {
+		f := of()
+		if !advises(f, copied) {
+			t.Errorf("%s: %q", name, Build(*f).ToDo)
+		}
+		f.Live["demo-1"] = Live{Problem: "no answer within 3s"}
+		f.Cluster.Status.Diagnosis = string(core.PrimaryUnreachable)
+		if advises(f, copied) {
+			t.Errorf("%s, and the primary is not known: %q", name, Build(*f).ToDo)
+		}
+	}
+}
+
+func TestAReplicaThatACopyHindersNeedsNothing(t *testing.T) {
+	f := degraded()
+	f.live("demo-3").Server.Replication.CopyHinders = true
+	if advises(f, "demo-3") {
+		t.Errorf("%q", Build(*f).ToDo)
+	}
+}
