@@ -18,6 +18,8 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/declared"
+	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/resources"
 )
 
@@ -126,7 +128,7 @@ func (p *promoter) request(ctx context.Context, instance string) (*wish, error) 
 		return nil, fmt.Errorf("cluster %s has no primary yet (%s); the first one is chosen by the operator", c.Name,
 			cmp.Or(c.Status.PhaseReason, "the operator has not looked at it"))
 	}
-	for _, warning := range doubts(&c.Status, target) {
+	for _, warning := range append(doubts(&c.Status, target), preferenceDoubts(c, target)...) {
 		p.say("Warning: %s", warning)
 	}
 	told := p.toldSoFar(ctx, c)
@@ -182,6 +184,24 @@ func doubts(s *v1alpha1.ClusterStatus, target string) []string {
 		out = append(out, "the cluster is blocked: "+s.PhaseReason)
 	}
 	return out
+}
+
+// preferenceDoubts tells that another takes over again, which is preferred to the target.
+func preferenceDoubts(c *v1alpha1.Cluster, target string) []string {
+	policy := observation.Policy(&c.Spec)
+	if declared.Topology(&c.Spec).ElectsByItself() || policy.StabilityWindow > 0 {
+		return nil
+	}
+	for _, name := range policy.Preferred {
+		switch {
+		case name == target:
+			return nil
+		case slices.Contains(c.Status.InstanceNames, name):
+			return []string{fmt.Sprintf("%s is preferred to it (spec.failoverPolicy.preferredPrimary), and without a "+
+				"primaryStabilityWindow takes over again within seconds where nothing hinders it", name)}
+		}
+	}
+	return nil
 }
 
 func groupDoubts(g *v1alpha1.GroupReplicationStatus, target string) []string {

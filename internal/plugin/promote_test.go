@@ -201,3 +201,30 @@ func TestTheClientIsGivenNoPassword(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestWhoIsPreferredIsSaidToTakeOverAgain(t *testing.T) {
+	const again = "Warning: demo-1 is preferred to it (spec.failoverPolicy.preferredPrimary), and without a " +
+		"primaryStabilityWindow takes over again within seconds"
+	for name, r := range map[string]struct {
+		policy *v1alpha1.FailoverPolicy
+		says   bool
+	}{
+		"nobody is preferred":     {nil, false},
+		"another is":              {&v1alpha1.FailoverPolicy{PreferredPrimary: []string{"demo-1"}}, true},
+		"it is, after another":    {&v1alpha1.FailoverPolicy{PreferredPrimary: []string{"demo-1", "demo-2"}}, true},
+		"it is before another":    {&v1alpha1.FailoverPolicy{PreferredPrimary: []string{"demo-2", "demo-1"}}, false},
+		"who is does not exist":   {&v1alpha1.FailoverPolicy{PreferredPrimary: []string{"demo-7"}}, false},
+		"only after an hour then": {&v1alpha1.FailoverPolicy{PreferredPrimary: []string{"demo-1"},
+			PrimaryStabilityWindow: &metav1.Duration{Duration: time.Hour}}, false},
+	} {
+		c := healthy().Cluster
+		c.Spec.FailoverPolicy = r.policy
+		s := newScene(t, c, nil)
+		if _, err := (&promoter{s.caller}).request(t.Context(), "2"); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(s.out.String(), again) != r.says {
+			t.Errorf("%s: it says %q", name, s.out.String())
+		}
+	}
+}
