@@ -318,8 +318,20 @@ func adviseWaiting(f *Facts, r *Report) []string {
 	case !f.topology().UsesSemiSync():
 		return nil
 	}
-	return []string{"bring replicas back, or lower spec.minSyncReplicas or spec.mysql.semiSync.dataDurability " +
-		"knowing that acknowledged writes may then be lost"}
+	lower := "spec.mysql.semiSync.dataDurability"
+	if minimumHinders(&f.Cluster.Spec) {
+		lower = "spec.minSyncReplicas or " + lower
+	}
+	return []string{"bring replicas back, or lower " + lower + " knowing that acknowledged writes may then be lost"}
+}
+
+// minimumHinders reports whether commits would wait for fewer replicas without spec.minSyncReplicas. Under quorum
+// that is so only where it is more than the quorum itself.
+func minimumHinders(spec *v1alpha1.ClusterSpec) bool {
+	wish := observation.Durability(spec)
+	least := wish
+	least.Min = 0
+	return least.Wished(int(spec.Instances)) < wish.Wished(int(spec.Instances))
 }
 
 // adviseFailed returns what to do when Kubernetes, or an instance, refused what was to be done.

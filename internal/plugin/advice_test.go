@@ -104,3 +104,13 @@ func TestAReplicaThatACopyHindersNeedsNothing(t *testing.T) {
 		t.Errorf("%q", Build(*f).ToDo)
 	}
 }
+
+func TestAMinimumOfReplicasIsToBeLoweredOnlyWhereThatHelps(t *testing.T) {
+	for least, helps := range map[int32]bool{0: false, 1: false, 2: true} {
+		f := writesWait()
+		f.Cluster.Spec.MinSyncReplicas = &least
+		if !advises(f, "spec.mysql.semiSync.dataDurability") || advises(f, "spec.minSyncReplicas") != helps {
+			t.Errorf("%d of three: %q", least, Build(*f).ToDo)
+		}
+	}
+}

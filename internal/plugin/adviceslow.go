@@ -47,7 +47,9 @@ func advisePromoting(f *Facts, r *Report, isLong bool) []string {
 	return nil
 }
 
-func (f *Facts) pause() time.Duration { return time.Duration(f.Cluster.Spec.MaxSwitchoverPause) * time.Second }
+func (f *Facts) pause() time.Duration {
+	return time.Duration(f.Cluster.Spec.MaxSwitchoverPause) * time.Second
+}
 
 // mayReturn reports whether the former primary is seen to be able to take writes again: it answers, stays, and has
 // what its successor was to get. The operator, which decides it, sees more.

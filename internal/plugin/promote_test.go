@@ -209,11 +209,11 @@ func TestWhoIsPreferredIsSaidToTakeOverAgain(t *testing.T) {
 		policy *v1alpha1.FailoverPolicy
 		says   bool
 	}{
-		"nobody is preferred":     {nil, false},
-		"another is":              {&v1alpha1.FailoverPolicy{PreferredPrimary: []string{"demo-1"}}, true},
-		"it is, after another":    {&v1alpha1.FailoverPolicy{PreferredPrimary: []string{"demo-1", "demo-2"}}, true},
-		"it is before another":    {&v1alpha1.FailoverPolicy{PreferredPrimary: []string{"demo-2", "demo-1"}}, false},
-		"who is does not exist":   {&v1alpha1.FailoverPolicy{PreferredPrimary: []string{"demo-7"}}, false},
+		"nobody is preferred":   {nil, false},
+		"another is":            {&v1alpha1.FailoverPolicy{PreferredPrimary: []string{"demo-1"}}, true},
+		"it is, after another":  {&v1alpha1.FailoverPolicy{PreferredPrimary: []string{"demo-1", "demo-2"}}, true},
+		"it is before another":  {&v1alpha1.FailoverPolicy{PreferredPrimary: []string{"demo-2", "demo-1"}}, false},
+		"who is does not exist": {&v1alpha1.FailoverPolicy{PreferredPrimary: []string{"demo-7"}}, false},
 		"only after an hour then": {&v1alpha1.FailoverPolicy{PreferredPrimary: []string{"demo-1"},
 			PrimaryStabilityWindow: &metav1.Duration{Duration: time.Hour}}, false},
 	} {
