@@ -33,6 +33,22 @@ func TestATaintIsAdvisedOnlyWhereTheNodeMayBeWhatFails(t *testing.T) {
 	}
 }
 
+func TestWhatEachHoldsIsShownWhileThePrimaryDoesNotSayWhatItHas(t *testing.T) {
+	for name, r := range map[string]struct {
+		of   *Facts
+		want bool
+	}{"healthy": {healthy(), false}, "it does not answer": {blocked(), true}, "its mysqld does not": {failover(), true},
+		"nobody was asked": {notPermitted(), false}} {
+		var out strings.Builder
+		if err := WriteTable(&out, Build(*r.of)); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "HOLDS") != r.want || strings.Contains(out.String(), "LACKS") == r.want {
+			t.Errorf("%s:\n%s", name, out.String())
+		}
+	}
+}
+
 // promoting is a switchover from demo-1 to demo-2, which began before.
 func promoting(before time.Duration) *Facts {
 	f := healthy()

@@ -117,6 +117,10 @@ func (in *Instance) fromReport(f *Facts, r *core.Report) {
 	if r.NeedsReclone {
 		in.note("the primary has purged what this instance lacks: it must be cloned again")
 	}
+	if r.Server != nil && r.Data == core.DataPopulated {
+		n := r.Server.Holds().Count()
+		in.Holds = &n
+	}
 	topologyOf(f.Cluster).place(in, f, r)
 	if r.Server != nil && in.Role != v1alpha1.RolePrimary {
 		in.compare(f, r)

@@ -135,6 +135,8 @@ type Instance struct {
 	// Lacks is the number of the primary's transactions that the instance has
 	// not executed.
 	Lacks *uint64 `json:"lacksTransactions,omitempty"`
+	// Holds is the number of transactions that it has executed or received.
+	Holds *uint64 `json:"holdsTransactions,omitempty"`
 	// Errant is the number of transactions that the primary does not have,
 	// ErrantSet which.
 	Errant    *uint64 `json:"errantTransactions,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -242,6 +243,9 @@ func (p page) instances(r Report) {
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	columns := r.topology.columns()
+	if i := slices.Index(columns, "LACKS"); i >= 0 && hasNoReference(r) {
+		columns[i] = "HOLDS"
+	}
 	cells(w, columns...)
 	for _, in := range r.Instances {
 		values, line := row(in, in.Name == r.topology.reference(r)), []string{}
@@ -260,6 +264,19 @@ func (p page) instances(r Report) {
 		sentence(p.out, "  ?: %s", r.LiveProblem)
 	}
 	_, _ = fmt.Fprintln(p.out)
+}
+
+// hasNoReference reports whether nobody tells what the primary has, so that what others lack of it is not known.
+// How much each holds is then what there is to choose by.
+func hasNoReference(r Report) bool {
+	heard := false
+	for _, in := range r.Instances {
+		if in.Lacks != nil || in.Name == r.topology.reference(r) && in.Holds != nil {
+			return false
+		}
+		heard = heard || in.Holds != nil
+	}
+	return heard
 }
 
 // row shows "-" for what does not apply to an instance, "?" for what is not
@@ -295,8 +312,8 @@ func row(in Instance, reference bool) map[string]string {
 	}
 	return map[string]string{"INSTANCE": in.Name, "ROLE": cmp.Or(role, "?"), "STATE": state, "MEMBER": cmp.Or(in.Member,
 		"?"), "READY": ready, "LAG": lag, "LACKS": lacks,
-		"ERRANT": errant, "SOURCE": source, "VERSION": cmp.Or(in.Version, "?"), "NODE": cmp.Or(in.Node, "?"),
-		"RESTARTS": restarts}
+		"HOLDS": number(in.Holds), "ERRANT": errant, "SOURCE": source, "VERSION": cmp.Or(in.Version, "?"),
+		"NODE": cmp.Or(in.Node, "?"), "RESTARTS": restarts}
 }
 
 func seconds(s *float64) string {
