@@ -3,6 +3,7 @@ package plugin
 import (
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -81,6 +82,27 @@ func (a aim) in(text string) string {
 			return command
 		}
 		return before + " " + a.flags + " " + verb
+	})
+}
+
+// ofNodes are verbs of kubectl that act on what is in no namespace.
+var ofNodes = []string{"taint", "drain", "cordon", "uncordon"}
+
+// withSecondVerb is a command up to the last of its verbs.
+var withSecondVerb = regexp.MustCompile(`\bkubectl (?:cnmsql (?:group|backup|fence) [a-z]+|(?:cnmsql )?[a-z][a-z-]*)`)
+
+// inNamespace puts the namespace into the commands of a sentence of the operator's, which leaves it out. It stands
+// after the verb, for kubectl takes no flag before the name of a plugin. A sentence that has it stays as it is.
+func inNamespace(namespace, text string) string {
+	if strings.Contains(text, " -n ") {
+		return text
+	}
+	return withSecondVerb.ReplaceAllStringFunc(text, func(command string) string {
+		verb := command[strings.LastIndex(command, " ")+1:]
+		if verb == "cnmsql" || slices.Contains(ofNodes, verb) {
+			return command
+		}
+		return command + " -n " + namespace
 	})
 }
 

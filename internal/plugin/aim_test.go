@@ -131,3 +131,22 @@ func TestOnlyCommandsGetFlags(t *testing.T) {
 		}
 	}
 }
+
+func TestACommandOfTheOperatorsNamesTheNamespace(t *testing.T) {
+	for text, want := range map[string]string{
+		"nothing to do": "nothing to do",
+		"kubectl cnmsql failover demo --to INSTANCE": "kubectl cnmsql failover -n shop demo --to INSTANCE",
+		"kubectl cnmsql group recover demo":          "kubectl cnmsql group recover -n shop demo",
+		"see: kubectl logs demo-1 -c mysql":          "see: kubectl logs -n shop demo-1 -c mysql",
+		"kubectl taint node n1 a=b:NoExecute":        "kubectl taint node n1 a=b:NoExecute",
+		"kubectl logs demo-1 -n shop":                "kubectl logs demo-1 -n shop",
+	} {
+		if got := inNamespace("shop", text); got != want {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+	aimed := aim{flags: "--context b"}.in(inNamespace("shop", "kubectl cnmsql failover demo"))
+	if want := "kubectl cnmsql --context b failover -n shop demo"; aimed != want {
+		t.Errorf("it became %q", aimed)
+	}
+}

@@ -146,7 +146,8 @@ func mayOverrideNow(c *v1alpha1.Cluster, to string, said words) error {
 // tell is what whoever types the name of the cluster has to know.
 func (o *overrider) tell(c *v1alpha1.Cluster, to string, said words) {
 	s := &c.Status
-	o.say("Cluster %s/%s: %s. %s", c.Namespace, c.Name, cmp.Or(s.Phase, "Unknown"), s.PhaseReason)
+	o.say("Cluster %s/%s: %s. %s", c.Namespace, c.Name, cmp.Or(s.Phase, "Unknown"),
+		inNamespace(c.Namespace, s.PhaseReason))
 	for _, line := range whoElseWrites(s, to, said) {
 		o.say("%s", line)
 	}

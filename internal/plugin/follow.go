@@ -44,7 +44,7 @@ func (p *caller) follow(ctx context.Context, c *v1alpha1.Cluster, progress func(
 		// What goes back and forth is said once.
 		if text := progress(&c.Status); !said[text] {
 			said[text] = true
-			p.say("%6.1fs  %s", p.now().Sub(began).Seconds(), text)
+			p.say("%6.1fs  %s", p.now().Sub(began).Seconds(), inNamespace(p.key.Namespace, text))
 		}
 		return verdict(ctx, c)
 	}

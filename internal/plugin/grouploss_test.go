@@ -31,7 +31,7 @@ func TestRecoverNamesWhatWasSeenInTheGroupAndIsNotThere(t *testing.T) {
 	mustFail(t, s.recoverer().recover(t.Context(), time.Second), "nothing was done")
 	s.mustSay("As things look from here, the operator would REFUSE (NoSafeSurvivor): the recovery of the quorum was " +
 		"refused: " + expelledLacks + " Bring back demo-2, demo-3; or, if what they hold is gone for good and may be " +
-		"lost: kubectl cnmsql group recover demo --accept-data-loss.")
+		"lost: kubectl cnmsql group recover -n shop demo --accept-data-loss.")
 }
 
 func TestRecoverAtALossAcceptsItForThatInstanceAndEpoch(t *testing.T) {

@@ -121,7 +121,8 @@ func mayRecover(c *v1alpha1.Cluster) error {
 
 // tell is what whoever types the name of the cluster has to know.
 func (r *recoverer) tell(c *v1alpha1.Cluster, o *core.Observation, plan whatif.Recovery, notes []string) {
-	r.say("Cluster %s/%s: %s. %s", c.Namespace, c.Name, cmp.Or(c.Status.Phase, "Unknown"), c.Status.PhaseReason)
+	r.say("Cluster %s/%s: %s. %s", c.Namespace, c.Name, cmp.Or(c.Status.Phase, "Unknown"),
+		inNamespace(c.Namespace, c.Status.PhaseReason))
 	r.say("Its instances, as they answer from here:")
 	for i := range o.Instances {
 		r.say("  %s: %s", o.Instances[i].Name, memberSays(&o.Instances[i], r.silent[o.Instances[i].Name]))
@@ -130,7 +131,7 @@ func (r *recoverer) tell(c *v1alpha1.Cluster, o *core.Observation, plan whatif.R
 		r.say("  ?: %s", note)
 	}
 	for _, line := range consequences(o, plan) {
-		r.say("%s", line)
+		r.say("%s", inNamespace(c.Namespace, line))
 	}
 }
 

@@ -153,7 +153,8 @@ func WriteGroup(out io.Writer, c *v1alpha1.Cluster, now time.Time) error {
 	}
 	p.line("Primary", "%s", primaryText(g, core.Diagnosis(s.Diagnosis)))
 	p.line("View", "%s", cmp.Or(g.ViewID, "-"))
-	p.line("Happening", "%s", cmp.Or(s.PhaseReason, "the operator has not said anything about this Cluster yet"))
+	p.line("Happening", "%s", cmp.Or(inNamespace(c.Namespace, s.PhaseReason),
+		"the operator has not said anything about this Cluster yet"))
 	_, _ = fmt.Fprintln(&text)
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "INSTANCE\tSTATE\tROLE\tREACHABLE\tNOTE")

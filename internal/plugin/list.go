@@ -20,7 +20,7 @@ func WriteList(out io.Writer, all []Report, unread error) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "NAMESPACE\tNAME\tPHASE\tWRITABLE\tPRIMARY\tREADY\tAGE\tHAPPENING")
 	for _, r := range all {
-		happening := r.Happening
+		happening := inNamespace(r.Namespace, r.Happening)
 		if r.Doubt != "" {
 			happening = "DOES NOT FIT what is seen: " + r.Doubt + "; " + happening
 		}

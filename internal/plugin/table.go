@@ -45,7 +45,7 @@ func (p page) head(r Report) {
 	p.line("Cluster", "%s/%s: %s, %d of %d instances ready%s", r.Namespace, r.Name, r.Phase, r.Ready, r.Wanted, doubt)
 	p.line("Writable", "%s: %s", writableWord(r.Writable), r.WritableBecause)
 	p.line("Primary", "%s", p.primary(r))
-	p.line("Happening", "%s", r.Happening)
+	p.line("Happening", "%s", inNamespace(r.Namespace, r.Happening))
 	if len(r.ToDo) == 0 {
 		p.line("To do", "%s", p.nothing(r))
 	}
@@ -340,7 +340,7 @@ func (p page) conditions(r Report) {
 	for _, c := range r.NotOK {
 		text := fmt.Sprintf("%s is %s (%s)", c.Type, c.Status, c.Reason)
 		if c.Message != r.Happening && c.Message != "" {
-			text += ": " + c.Message
+			text += ": " + inNamespace(r.Namespace, c.Message)
 		}
 		p.line(label, "%s", text)
 		label = ""
