@@ -137,7 +137,7 @@ var events = []row[Reason]{
 	{ReasonReturn, "the switchover was given up, and the old primary takes writes again", ""},
 	{ReasonGivenUp, "notice: the last switchover ran out of time and was given up before it stopped writes",
 		"switchover.md#refusals"},
-	{ReasonVolumeDeleting, "a switchover begins: the primary's volume is being deleted", ""},
+	{ReasonVolumeDeleting, "a switchover begins: the primary's volume is being deleted, or is gone", ""},
 	{ReasonVolumeHeld, "notice: an instance's volume is being deleted, and its Pod is kept, for the data go with " +
 		"it: no primary is known that has and keeps the data, or the instance cannot be spared yet",
 		"troubleshooting.md#a-volume-is-being-deleted-and-stays"},

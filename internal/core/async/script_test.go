@@ -420,6 +420,8 @@ func (s *script) setVolume(in *inst, key string) {
 		s.w.wipe(in)
 	case "deleting":
 		in.volume.Deleting = true
+	case "removed": // its claim, by force: the Pod runs on
+		in.volume = core.Volume{}
 	case "unbound":
 		in.volume.Bound = false
 	default:

@@ -51,7 +51,7 @@ func (d *decision) hasToGo() core.Reason {
 		return core.ReasonPodTerminating
 	case holder.Pod.Is(func(pod core.Pod) bool { return pod.DemoteRequested }):
 		return core.ReasonDemoteRequested
-	case holder.Volume.Is(func(vol core.Volume) bool { return vol.Deleting }):
+	case draft.LosesVolume(holder):
 		return core.ReasonVolumeDeleting
 	}
 	return ""

@@ -232,7 +232,7 @@ func (w *world) endPod(in *instance) {
 	switch {
 	case in.doomed == allDoomed:
 		w.all = slices.DeleteFunc(w.all, func(other *instance) bool { return other == in })
-	case in.doomed == dataDoomed || in.vol.Deleting:
+	case in.doomed == dataDoomed || in.vol.Deleting || !in.vol.Exists:
 		in.empty()
 	}
 }

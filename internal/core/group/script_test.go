@@ -43,6 +43,7 @@ import (
 //	holds c-2 1-9 | errant c-2 5  what it holds | holds that the group lacks
 //	removed c-3                   its data was removed by a clone that did not end
 //	volume c-2 gone|deleting      its volume and Pod are gone | its volume goes when its Pod does
+//	volume c-2 removed            its claim is gone by force, and its Pod runs on
 //	pod c-1 stopping|demote|undemote|fence|unfence|outdated
 //	target c-2 | reinit c-2 | force [view]   what a human asks for; target none withdraws the wish
 //	accept c-1                    that it goes on whatever it lacks
@@ -274,10 +275,14 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 	}
 }
 
-// volumeIs has its volume go when its Pod does, or be gone with it.
+// volumeIs has its volume go when its Pod does, or its claim be gone by force, or be gone with its Pod.
 func (w *world) volumeIs(in *instance, what string) {
-	if what == "deleting" {
+	switch what {
+	case "deleting":
 		in.vol.Deleting = true
+		return
+	case "removed":
+		in.vol = core.Volume{}
 		return
 	}
 	w.leave(in.name)

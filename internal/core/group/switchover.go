@@ -88,7 +88,6 @@ func (d *decision) beginSwitchover() {
 		return
 	}
 	pod, podKnown := primary.Pod.Get()
-	vol, volKnown := primary.Volume.Get()
 	switch {
 	case d.Status.TargetPrimary != d.Status.CurrentPrimary && d.Status.TargetPrimary != "":
 		if no := d.cannotBePrimary(d.Status.TargetPrimary); no != nil {
@@ -101,7 +100,7 @@ func (d *decision) beginSwitchover() {
 		d.chooseSuccessor(core.ReasonPodTerminating)
 	case podKnown && pod.DemoteRequested:
 		d.chooseSuccessor(core.ReasonDemoteRequested)
-	case volKnown && vol.Deleting:
+	case draft.LosesVolume(primary):
 		d.chooseSuccessor(core.ReasonVolumeDeleting)
 	}
 }
