@@ -42,12 +42,12 @@ func endHungPrimary(f *Facts) (Decision, bool) {
 		StopServer{Kill: true, Why: "it is the primary and ends no commit, and the others are a majority"})
 }
 
-// isReplaceable reports whether mysqld was the group's primary when it told its view last, and those others
-// whom it saw online there, and whom the operator sees online now, are a majority of that view.
+// isReplaceable reports whether mysqld is the group's primary, and those others whom it saw online in the view
+// that it told last, and whom the operator sees online now, are a majority of that view. It may have been elected
+// since.
 func (f *Facts) isReplaceable() bool {
 	v, g := f.Member.Last, f.Cluster.Group
-	if v == nil || v.State != core.MemberOnline || v.Role != core.MemberPrimary || !g.HasQuorum ||
-		f.Cluster.CurrentPrimary != f.Me {
+	if v == nil || v.State != core.MemberOnline || !g.HasQuorum || f.Cluster.CurrentPrimary != f.Me {
 		return false
 	}
 	others := 0
