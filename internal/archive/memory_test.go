@@ -228,8 +228,8 @@ func TestWhatManyDaysNeed(t *testing.T) {
 			out, err := cmd.CombinedOutput()
 			used, _ := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 			t.Logf("%d days, %s: %d MiB at most, %s, of one core %s, %v\n%s", n, what, used.Maxrss>>10,
-				time.Since(begun).Round(time.Millisecond), time.Duration(used.Utime.Nano()).Round(time.Millisecond), err,
-				out)
+				time.Since(begun).Round(time.Millisecond),
+				time.Duration(used.Utime.Nano()).Round(time.Millisecond), err, out)
 		}
 	}
 }

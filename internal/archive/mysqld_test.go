@@ -21,8 +21,8 @@ const prefix = "c/log/"
 
 func allowed(context.Context) error { return nil }
 
-// TestAgainstMysqld: a server is written to while its logs are shipped; others, which hold
-// what it held at the beginning, replay the archive to several targets.
+// TestAgainstMysqld holds that a server which is written to while its logs are shipped can be replayed:
+// others, which hold what it held at the beginning, replay its archive to several targets.
 func TestAgainstMysqld(t *testing.T) {
 	a := newServer(t)
 	a.Initialize()
@@ -36,81 +36,107 @@ func TestAgainstMysqld(t *testing.T) {
 	m.key, _ = newKey(t, 1) // four parts are encrypted, and four are not, and so on
 	stop, shipper := shipping(t, a, m, start)
 
+	h := writeHistory(t, a)
+	waitArchived(t, shipper, h.final)
+	stop()
+	readableByMysqlbinlog(t, a, m)
+
+	archive := bundledArchive(t, m)
+	expectVaried(t, m, archive)
+	drop := h.final.Subtract(h.beforeDrop)
+	list, _ := drop.List(10)
+	for name, c := range map[string]replayedTo{
+		"latest": {facts.Target{Kind: facts.Latest}, h.final, "d.other", "2", "",
+			a.Text("SELECT COALESCE(MAX(SHA2(data, 256)), '') FROM d.big")},
+		"before the drop": {facts.Target{Kind: facts.BeforeGTIDs, GTIDs: gtid.MustParse(list[1])},
+			h.beforeDrop.Union(gtid.MustParse(list[0])), "d.t", h.rowsBeforeDrop, h.sumBeforeDrop, ""},
+		"to a time": {facts.Target{Kind: facts.ToTime, Time: h.inTime}, h.then, "d.t", h.rowsThen, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) { c.expect(t, empty, m, archive) })
+	}
+	t.Run("an applier that fails", func(t *testing.T) { applierFails(t, empty, m, archive) })
+	t.Run("an applier that takes long", func(t *testing.T) { applierTakesLong(t, empty, m, archive, list[2]) })
+}
+
+// history is what a server held at a moment, just before a table was dropped, and in the end.
+type history struct {
+	inTime                        time.Time
+	then, beforeDrop, final       gtid.Set
+	rowsThen                      string
+	rowsBeforeDrop, sumBeforeDrop string
+}
+
+func writeHistory(t *testing.T, a *server) (h history) {
 	w := load(t, a)
 	begun := w.writeFor(2 * time.Second)
-	before := a.Executed()
-	inTime := time.UnixMicro(micros(a)).UTC()
-	rowsThen := a.Text("SELECT COUNT(*) FROM d.t")
+	h.then = a.Executed()
+	h.inTime = time.UnixMicro(micros(a)).UTC()
+	h.rowsThen = a.Text("SELECT COUNT(*) FROM d.t")
 	a.Exec("FLUSH BINARY LOGS")
 	w.writeFor(time.Second)
 	a.Exec("ALTER TABLE d.t ADD COLUMN more INT NULL")
 	begunToo := w.writeFor(time.Second)
 	a.Exec("CREATE TABLE d.big (id INT PRIMARY KEY, data LONGBLOB)")
 	a.Exec("INSERT INTO d.big VALUES (1, REPEAT(UUID(), 40000))") // larger than a part
-	beforeDrop := a.Executed()
-	rowsBeforeDrop := a.Text("SELECT COUNT(*) FROM d.t")
-	sumBeforeDrop := a.Text("SELECT SUM(CRC32(CONCAT(id, ':', payload))) FROM d.t")
+	h.beforeDrop = a.Executed()
+	h.rowsBeforeDrop = a.Text("SELECT COUNT(*) FROM d.t")
+	h.sumBeforeDrop = a.Text("SELECT SUM(CRC32(CONCAT(id, ':', payload))) FROM d.t")
 	a.Exec("INSERT INTO d.other VALUES (1)")
 	a.Exec("DROP TABLE d.t")
 	a.Exec("INSERT INTO d.other VALUES (2)")
-	final := a.Executed()
+	h.final = a.Executed()
 	t.Logf("%.0f and %.0f transactions a second", begun, begunToo)
-	waitArchived(t, shipper, final)
-	stop()
-	readableByMysqlbinlog(t, a, m)
+	return h
+}
 
-	archive := bundledArchive(t, m)
-	pieces := slices.ContainsFunc(archive.Parts, func(p facts.Part) bool { return p.Pieces > 1 })
-	if n := len(slices.DeleteFunc(slices.Clone(archive.Parts), func(p facts.Part) bool { return p.Recipient == "" })); n < 2 || n > len(archive.Parts)-2 {
+// expectVaried holds that an archive has a transaction that was cut, and parts of which some are encrypted.
+func expectVaried(t *testing.T, m *memory, archive facts.Archive) {
+	t.Helper()
+	isPlain := func(p facts.Part) bool { return p.Recipient == "" }
+	n := len(slices.DeleteFunc(slices.Clone(archive.Parts), isPlain))
+	if n < 2 || n > len(archive.Parts)-2 {
 		t.Errorf("%d of %d parts are encrypted", n, len(archive.Parts))
 	}
 	t.Logf("%d parts, %d objects", len(archive.Parts), len(m.objects))
-	if !pieces {
+	if !slices.ContainsFunc(archive.Parts, func(p facts.Part) bool { return p.Pieces > 1 }) {
 		t.Error("no transaction was cut into pieces")
 	}
-	base := facts.Base{Epoch: 1}
-	drop := final.Subtract(beforeDrop)
-	list, _ := drop.List(10)
-	for _, c := range []struct {
-		name   string
-		target facts.Target
-		set    gtid.Set
-		table  string
-		rows   string
-		sum    string
-	}{
-		{"latest", facts.Target{Kind: facts.Latest}, final, "d.other", "2", ""},
-		{"before the drop", facts.Target{Kind: facts.BeforeGTIDs, GTIDs: gtid.MustParse(list[1])},
-			beforeDrop.Union(gtid.MustParse(list[0])), "d.t", rowsBeforeDrop, sumBeforeDrop},
-		{"to a time", facts.Target{Kind: facts.ToTime, Time: inTime}, before, "d.t", rowsThen, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			plan, err := place(m).Choose(t.Context(), &archive, base, c.target)
-			must(t, err)
-			if !plan.Set.Equal(c.set) {
-				t.Fatalf("the plan is for %s, not %s", plan.Set, c.set)
-			}
-			b := newServer(t)
-			b.copyOf(empty)
-			b.start(7, "--replica-parallel-workers=4", "--replica-preserve-commit-order=ON", "--super-read-only=ON", "--relay-log-recovery=OFF")
-			replayed(t, b, m, plan)
-			if got := b.Executed(); !got.Equal(c.set) {
-				t.Errorf("it has %s, not %s", got, c.set)
-			}
-			if got := b.Text("SELECT COUNT(*) FROM " + c.table); got != c.rows {
-				t.Errorf("it has %s rows, not %s", got, c.rows)
-			}
-			if data := "SELECT COALESCE(MAX(SHA2(data, 256)), '') FROM d.big"; c.target.Kind == facts.Latest && b.Text(data) != a.Text(data) {
-				t.Error("the large row is another one")
-			}
-			if c.sum != "" && b.Text("SELECT SUM(CRC32(CONCAT(id, ':', payload))) FROM d.t") != c.sum {
-				t.Error("the rows are not the same")
-			}
-			b.Kill()
-		})
+}
+
+// replayedTo is a target, and what a server has after it was replayed to there.
+type replayedTo struct {
+	target facts.Target
+	set    gtid.Set
+	table  string // of which the rows are
+	rows   string
+	sum    string // of d.t, unless it is empty
+	large  string // the digest of the large row, unless it is empty
+}
+
+func (c replayedTo) expect(t *testing.T, empty *server, m *memory, archive facts.Archive) {
+	plan, err := place(m).Choose(t.Context(), &archive, facts.Base{Epoch: 1}, c.target)
+	must(t, err)
+	if !plan.Set.Equal(c.set) {
+		t.Fatalf("the plan is for %s, not %s", plan.Set, c.set)
 	}
-	t.Run("an applier that fails", func(t *testing.T) { applierFails(t, empty, m, archive) })
-	t.Run("an applier that takes long", func(t *testing.T) { applierTakesLong(t, empty, m, archive, list[2]) })
+	b := newServer(t)
+	b.copyOf(empty)
+	b.start(7, "--replica-parallel-workers=4", "--replica-preserve-commit-order=ON", "--super-read-only=ON",
+		"--relay-log-recovery=OFF")
+	replayed(t, b, m, plan)
+	if got := b.Executed(); !got.Equal(c.set) {
+		t.Errorf("it has %s, not %s", got, c.set)
+	}
+	if got := b.Text("SELECT COUNT(*) FROM " + c.table); got != c.rows {
+		t.Errorf("it has %s rows, not %s", got, c.rows)
+	}
+	if c.large != "" && b.Text("SELECT COALESCE(MAX(SHA2(data, 256)), '') FROM d.big") != c.large {
+		t.Error("the large row is another one")
+	}
+	if c.sum != "" && b.Text("SELECT SUM(CRC32(CONCAT(id, ':', payload))) FROM d.t") != c.sum {
+		t.Error("the rows are not the same")
+	}
+	b.Kill()
 }
 
 // applierTakesLong: the last transaction takes longer than an applier may rest that has nothing

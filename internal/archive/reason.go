@@ -17,17 +17,21 @@ var (
 	BranchTaken = &Reason{"BranchTaken",
 		"another server has written this epoch's archive: look whether two instances believe to be primary"}
 	PartConflict = &Reason{"PartConflict",
-		"the part was written with another content: look who else writes here; what is there is kept, and shipping starts again behind it"}
+		"the part was written with another content: look who else writes here; " +
+			"what is there is kept, and shipping starts again behind it"}
 	PartDamaged = &Reason{"PartDamaged",
-		"the object is not what was written: look into the store's versions for an earlier one; a later base backup does without it"}
+		"the object is not what was written: look into the store's versions for an earlier one; " +
+			"a later base backup does without it"}
 	FormatUnknown = &Reason{"FormatUnknown",
 		"it was written in a format that this release does not know: use the release that wrote it, or a later one"}
 	LogUnreadable = &Reason{"BinaryLogUnreadable",
-		"the server's binary log cannot be archived: read what is wrong with it; a base backup is needed to go on without it"}
+		"the server's binary log cannot be archived: read what is wrong with it; " +
+			"a base backup is needed to go on without it"}
 	ApplierFailed = &Reason{"ReplayFailed",
 		"the server could not apply a transaction: read its message; the data is that of the transaction before"}
 	ReplayStuck = &Reason{"ReplayStuck",
-		"the server has come to the end of what it was given and lacks transactions of it: this is a mistake in the program; please report it"}
+		"the server has come to the end of what it was given and lacks transactions of it: " +
+			"this is a mistake in the program; please report it"}
 	ServerIDTaken = &Reason{"ServerIDTaken",
 		"the archive holds transactions of a server with the number that the replay uses: give it another"}
 )

@@ -246,8 +246,10 @@ func (r *Replay) rests(ctx context.Context) (is bool, err error) {
 	var number int
 	var message string
 	err = r.DB.QueryRowContext(ctx, `SELECT LAST_ERROR_NUMBER, LAST_ERROR_MESSAGE FROM
-		(SELECT CHANNEL_NAME, LAST_ERROR_NUMBER, LAST_ERROR_MESSAGE FROM performance_schema.replication_applier_status_by_worker
-		UNION ALL SELECT CHANNEL_NAME, LAST_ERROR_NUMBER, LAST_ERROR_MESSAGE FROM performance_schema.replication_applier_status_by_coordinator) s
+		(SELECT CHANNEL_NAME, LAST_ERROR_NUMBER, LAST_ERROR_MESSAGE
+			FROM performance_schema.replication_applier_status_by_worker
+		UNION ALL SELECT CHANNEL_NAME, LAST_ERROR_NUMBER, LAST_ERROR_MESSAGE
+			FROM performance_schema.replication_applier_status_by_coordinator) s
 		WHERE CHANNEL_NAME = ? AND LAST_ERROR_NUMBER <> 0 LIMIT 1`, Channel).Scan(&number, &message)
 	if err == nil {
 		return false, refuse(ApplierFailed, "error %d: %s", number, message)

@@ -58,10 +58,11 @@ func TestARunIsReadFromWhereItsPartsLie(t *testing.T) {
 	bundle := bundleKey(prefix, facts.Bundle{Epoch: 1, First: 1, Last: 39})
 	targets := []facts.Target{{}, {Kind: facts.ToGTIDs, GTIDs: ids(1, "20")},
 		{Kind: facts.BeforeGTIDs, GTIDs: ids(1, "40")}}
+	gone := func(t *testing.T, m *memory) { must(t, m.Delete(t.Context(), bundle)) }
 	for name, change := range map[string]func(t *testing.T, m *memory){
 		"beside it":                              func(*testing.T, *memory) {},
 		"nowhere else":                           func(t *testing.T, m *memory) { merged(t, m) },
-		"beside it, and it is gone":              func(t *testing.T, m *memory) { must(t, m.Delete(t.Context(), bundle)) },
+		"beside it, and it is gone":              gone,
 		"beside it, and it is damaged":           func(_ *testing.T, m *memory) { flip(m, bundle, 20) },
 		"beside it, and a part of it is damaged": func(_ *testing.T, m *memory) { flip(m, bundle, -1) },
 	} {

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
-	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
@@ -65,6 +63,7 @@ func story(name string, t *testing.T, tell func(t *testing.T, l *logs, m *memory
 	})
 }
 
+// TestShipper holds that what is executed is archived, all of it, and each transaction once.
 func TestShipper(t *testing.T) {
 	story("ships what is executed, across logs, each once", t, func(t *testing.T, l *logs, m *memory) {
 		s := begin(t, l.config(m, 1))
@@ -81,6 +80,48 @@ func TestShipper(t *testing.T) {
 			t.Errorf("%d parts, %+v", len(a.Parts), s.Status())
 		}
 	})
+	story("what is not executed stays", t, func(t *testing.T, l *logs, m *memory) {
+		s := begin(t, l.config(m, 1))
+		held := l.commit(1, 3)
+		l.write(1, 2, 100)
+		settle()
+		archivedOnce(t, m, held)
+		if !s.Status().Oldest.IsZero() || s.Status().PendingBytes == 0 {
+			t.Errorf("%+v", s.Status())
+		}
+		l.execute()
+		settle()
+		must(t, s.end())
+		archivedOnce(t, m, l.executed)
+	})
+	story("half an event is waited for", t, func(t *testing.T, l *logs, m *memory) {
+		s := begin(t, l.config(m, 1))
+		l.commit(1, 1)
+		next := l.transaction(ids(1, "2"), 500)
+		l.written = ids(1, "1-2")
+		l.execute()
+		for _, b := range [][]byte{next[:10], next[10:50], next[50:300], next[300:]} {
+			l.append(b)
+			settle()
+		}
+		must(t, s.end())
+		archivedOnce(t, m, ids(1, "1-2"))
+	})
+	story("the archive begins with the promotion", t, func(t *testing.T, l *logs, m *memory) {
+		old := l.commit(1, 5)
+		s := begin(t, l.config(m, 1))
+		l.commit(1, 5)
+		settle()
+		must(t, s.end())
+		a := archivedOnce(t, m, l.executed.Subtract(old))
+		if !a.Branches[0].Held.Equal(old) || !a.Parts[0].Before.Equal(old) {
+			t.Errorf("%+v", a)
+		}
+	})
+}
+
+// TestShipperAndTime holds when a transaction leaves: neither too late, nor one by one.
+func TestShipperAndTime(t *testing.T) {
 	story("writes nothing and asks nothing while nothing is written", t, func(t *testing.T, l *logs, m *memory) {
 		s := begin(t, l.config(m, 1))
 		l.commit(1, 1)
@@ -110,33 +151,6 @@ func TestShipper(t *testing.T) {
 		}
 		must(t, s.end())
 	})
-	story("what is not executed stays", t, func(t *testing.T, l *logs, m *memory) {
-		s := begin(t, l.config(m, 1))
-		held := l.commit(1, 3)
-		l.write(1, 2, 100)
-		settle()
-		archivedOnce(t, m, held)
-		if !s.Status().Oldest.IsZero() || s.Status().PendingBytes == 0 {
-			t.Errorf("%+v", s.Status())
-		}
-		l.execute()
-		settle()
-		must(t, s.end())
-		archivedOnce(t, m, l.executed)
-	})
-	story("half an event is waited for", t, func(t *testing.T, l *logs, m *memory) {
-		s := begin(t, l.config(m, 1))
-		l.commit(1, 1)
-		next := l.transaction(ids(1, "2"), 500)
-		l.written = ids(1, "1-2")
-		l.execute()
-		for _, b := range [][]byte{next[:10], next[10:50], next[50:300], next[300:]} {
-			l.append(b)
-			settle()
-		}
-		must(t, s.end())
-		archivedOnce(t, m, ids(1, "1-2"))
-	})
 	story("a clock that went back delays nothing", t, func(t *testing.T, l *logs, m *memory) {
 		s := begin(t, l.config(m, 1))
 		l.ahead = time.Hour
@@ -145,6 +159,10 @@ func TestShipper(t *testing.T) {
 		must(t, s.end())
 		archivedOnce(t, m, l.executed)
 	})
+}
+
+// TestShipperAndGaps holds that what a purge or a listing hides is read all the same, or told.
+func TestShipperAndGaps(t *testing.T) {
 	story("goes on after a restart, whatever a listing knows", t, func(t *testing.T, l *logs, m *memory) {
 		m.hidden = func(key string) bool {
 			return strings.HasSuffix(key, "2"+partSuffix) || strings.HasSuffix(key, "3"+partSuffix)
@@ -159,20 +177,6 @@ func TestShipper(t *testing.T) {
 			t.Errorf("%d parts", len(a.Parts))
 		}
 	})
-	story("the archive begins with the promotion", t, func(t *testing.T, l *logs, m *memory) {
-		old := l.commit(1, 5)
-		s := begin(t, l.config(m, 1))
-		l.commit(1, 5)
-		settle()
-		must(t, s.end())
-		a := archivedOnce(t, m, l.executed.Subtract(old))
-		if !a.Branches[0].Held.Equal(old) || !a.Parts[0].Before.Equal(old) {
-			t.Errorf("%+v", a)
-		}
-	})
-}
-
-func TestShipperAndGaps(t *testing.T) {
 	story("a log that is purged while it is read is read to its end", t, func(t *testing.T, l *logs, m *memory) {
 		s := begin(t, l.config(m, 1))
 		l.commit(1, 5)
@@ -214,175 +218,6 @@ func TestShipperAndGaps(t *testing.T) {
 		plan, err := place(m).Choose(t.Context(), &a, facts.Base{Epoch: 1, End: ids(1, "1-12")}, facts.Target{})
 		if err != nil || !plan.Set.Equal(l.executed) {
 			t.Errorf("got %v, %v", plan, err)
-		}
-	})
-}
-
-func TestShipperAndFaults(t *testing.T) {
-	story("a store that fails is tried again", t, func(t *testing.T, l *logs, m *memory) {
-		n := 0
-		m.before = func(context.Context, string) error {
-			if n++; n%4 != 0 {
-				return errFault
-			}
-			return nil
-		}
-		s := begin(t, l.config(m, 1))
-		l.commit(1, 5)
-		settle()
-		l.commit(1, 5)
-		settle()
-		must(t, s.end())
-		archivedOnce(t, m, l.executed)
-		if !errors.Is(s.Status().Failure, errFault) {
-			t.Errorf("%+v", s.Status())
-		}
-	})
-	story("a store that stalls is given up, told, and tried again", t, func(t *testing.T, l *logs, m *memory) {
-		stalls := 2
-		m.before = func(ctx context.Context, key string) error {
-			if strings.HasSuffix(key, partSuffix) && stalls > 0 {
-				stalls--
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return nil
-		}
-		s := begin(t, l.config(m, 1))
-		l.commit(1, 5)
-		time.Sleep(3 * time.Minute)
-		if got := s.Status(); got.RPO(time.Now()) < 170*time.Second || got.Failure == nil ||
-			!strings.HasPrefix(got.Failure.Error(), "for 2m0s nothing came from the store, and it took nothing of an") {
-			t.Errorf("%+v", got)
-		}
-		time.Sleep(2 * time.Minute)
-		must(t, s.end())
-		archivedOnce(t, m, l.executed)
-	})
-	story("what a store did not say at first is over once it does", t, func(t *testing.T, l *logs, m *memory) {
-		var back atomic.Bool
-		m.before = func(context.Context, string) error {
-			if !back.Load() {
-				return errFault
-			}
-			return nil
-		}
-		c := l.config(m, 1)
-		c.TargetRPO = time.Hour
-		s := begin(t, c)
-		time.Sleep(time.Minute)
-		if got := s.Status(); got.Failure == nil || !got.PassedAt.IsZero() {
-			t.Errorf("while it is away: %+v", got)
-		}
-		back.Store(true)
-		time.Sleep(time.Minute)
-		l.commit(1, 3) // which wait for an hour
-		settle()
-		if got := s.Status(); got.Oldest.IsZero() || !got.PassedAt.After(got.FailedAt) {
-			t.Errorf("once it is back: %+v", got)
-		}
-		must(t, s.end())
-	})
-	story("an answer that does not come is no conflict", t, func(t *testing.T, l *logs, m *memory) {
-		lost := 2
-		m.after = func(string) error {
-			if lost > 0 {
-				lost--
-				return errFault
-			}
-			return nil
-		}
-		s := begin(t, l.config(m, 1))
-		l.commit(1, 5)
-		settle()
-		l.commit(1, 5)
-		settle()
-		must(t, s.end())
-		archivedOnce(t, m, l.executed)
-	})
-	story("another content under its name is", t, func(t *testing.T, l *logs, m *memory) {
-		s := begin(t, l.config(m, 1))
-		c, err := newCompressor()
-		must(t, err)
-		foreign := facts.Part{Format: facts.Format, Epoch: 1, Sequence: 1, Cluster: "uid", ServerUUID: "somebody"}
-		object, err := c.object(&foreign, []byte("x"), seal.Key{})
-		must(t, err)
-		must(t, m.Put(t.Context(), partKey(prefix, foreign.Key()), object))
-		l.commit(1, 5)
-		settle()
-		if err := s.end(); !errors.Is(err, PartConflict) {
-			t.Errorf("got %v", err)
-		}
-	})
-	story("who loses the promotion between the cut and the write does not write", t, func(t *testing.T, l *logs, m *memory) {
-		held := true
-		c := l.config(m, 1)
-		c.May = func(context.Context) error {
-			if !held {
-				return errors.New("no")
-			}
-			return nil
-		}
-		m.before = func(_ context.Context, key string) error {
-			if strings.HasSuffix(key, partSuffix) {
-				held = false // and then this attempt fails
-				return errFault
-			}
-			return nil
-		}
-		s := begin(t, c)
-		l.commit(1, 5)
-		settle()
-		m.before = nil
-		settle()
-		if err := s.end(); !errors.Is(err, PromotionNotHeld) || m.written() != 1 {
-			t.Errorf("%d writes, %v", m.written(), err)
-		}
-	})
-	story("a server that does not answer is asked again", t, func(t *testing.T, l *logs, m *memory) {
-		c := l.config(m, 1)
-		var up atomic.Bool
-		c.Executed = func(context.Context) (gtid.Set, error) {
-			if !up.Load() {
-				return gtid.Set{}, errors.New("gone away")
-			}
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			return l.executed, nil
-		}
-		s := begin(t, c)
-		l.commit(1, 5)
-		settle()
-		up.Store(true)
-		settle()
-		must(t, s.end())
-		archivedOnce(t, m, l.executed)
-	})
-	story("a damaged log is told by name", t, func(t *testing.T, l *logs, m *memory) {
-		s := begin(t, l.config(m, 1))
-		bad := l.transaction(ids(1, "1"), 500)
-		bad[200] ^= 1
-		l.append(bad)
-		l.written = ids(1, "1")
-		l.execute()
-		settle()
-		if err := s.end(); !errors.Is(err, LogUnreadable) || m.written() != 1 {
-			t.Errorf("%d writes, %v", m.written(), err)
-		}
-	})
-	story("another cluster's archive, and another server's branch", t, func(t *testing.T, l *logs, m *memory) {
-		must(t, begin(t, l.config(m, 1)).end())
-		other, later := l.config(m, 1), l.config(m, 2)
-		other.ServerUUID, later.Cluster = "x", "y"
-		if err := begin(t, other).end(); !errors.Is(err, BranchTaken) {
-			t.Errorf("got %v", err)
-		}
-		if err := begin(t, later).end(); !errors.Is(err, ForeignArchive) {
-			t.Errorf("got %v", err)
-		}
-		must(t, begin(t, l.config(m, 4)).end())
-		if err := begin(t, l.config(m, 3)).end(); !errors.Is(err, PromotionNotHeld) {
-			t.Errorf("got %v", err)
 		}
 	})
 }
@@ -462,8 +297,8 @@ func TestAPartThatIsDamagedIsRefused(t *testing.T) {
 	})
 }
 
-// TestAFailover: the new primary archives what the former one had not, and what it did not
-// receive is kept apart.
+// TestAFailover holds that the new primary archives what the former one had not, and that what it
+// did not receive is kept apart.
 func TestAFailover(t *testing.T) {
 	story("", t, func(t *testing.T, former *logs, m *memory) {
 		s := begin(t, former.config(m, 1))
