@@ -26,7 +26,8 @@ var backups = []row[Reason]{
 	{KeyInvalid, "waits, or is not archived: what objectStore.encryption.identity names is no identity of age",
 		"backups.md#encryption"},
 	{KeyMissing,
-		"is not archived, or not restored: encryption needs a key, and none has come; after a change it comes within a minute or two", "backups.md#encryption"},
+		"is not archived, or not restored: encryption needs a key, and none has come; " +
+			"after a change it comes within a minute or two", "backups.md#encryption"},
 	{KeyWrong, "is not restored: it was encrypted to another key; the message says to which", "backups.md#encryption"},
 	{ReasonArchiving, "the primary archives its binary logs, in time", "archiving.md"},
 	{ReasonArchiveNotKnown, "nobody can be asked how far binary logs are archived", "archiving.md#what-it-says"},
@@ -37,8 +38,8 @@ var backups = []row[Reason]{
 	{ReasonArchiveMoved, "another object store is archived to, and no backup was taken there since",
 		"archiving.md#another-store"},
 	{ReasonGapBackup, "a Backup is made because of a gap in the archive, or because it has moved", "archiving.md"},
-	{ReasonGapBackupRefused, "event: that Backup cannot be made, because the API server refuses it; the message says why",
-		"archiving.md#what-it-says"},
+	{ReasonGapBackupRefused, "event: that Backup cannot be made, because the API server refuses it; " +
+		"the message says why", "archiving.md#what-it-says"},
 	{ReasonBackupPassedOver,
 		"a restore takes an older backup, because a newer one cannot be used; the message says which and why",
 		"restore.md#a-backup-that-was-passed-over"},

@@ -125,7 +125,8 @@ var proofs = []row[Proof]{
 		"its Lease ran out and was taken away, and so many instances vouch for it no more that it isolated itself", ""},
 	{ProofAdopted, "its Cluster was deleted, and all whose volumes were kept are heard", ""},
 	{ProofStatusRestored,
-		"the status was set back; all instances are heard, and this one is the primary of the last epoch that any of them saw", ""},
+		"the status was set back; all instances are heard, " +
+			"and this one is the primary of the last epoch that any of them saw", ""},
 	{ProofAcceptedLoss, "none: a human accepted what may be lost", ""},
 }
 
@@ -196,9 +197,11 @@ var events = []row[Reason]{
 			"that Cluster alone, failovers included, until it is corrected; the message names the value. Where the " +
 			"value is a Backup's, nobody copies data from an instance of its namespace",
 		"troubleshooting.md#a-cluster-that-cannot-be-read"},
-	{ReasonBackupScheduled, "a ScheduledBackup made a Backup; the message has the time that it is for", "scheduled-backups.md"},
+	{ReasonBackupScheduled, "a ScheduledBackup made a Backup; the message has the time that it is for",
+		"scheduled-backups.md"},
 	{ReasonScheduleInvalid,
-		"the schedule or the time zone of a ScheduledBackup cannot be read, or never comes: it makes no Backups", "scheduled-backups.md#on-call"},
+		"the schedule or the time zone of a ScheduledBackup cannot be read, or never comes: it makes no Backups",
+		"scheduled-backups.md#on-call"},
 	{ReasonBackupHeldBack,
 		"a ScheduledBackup makes no Backup now; the message says what it waits for", "scheduled-backups.md#on-call"},
 	{ReasonGroupBootstrap, "an instance is to make the group", ""},
@@ -229,7 +232,8 @@ var refusals = []row[Reason]{
 		"failover.md#incomparablehistories-allcandidatesdiverged"},
 	{RefusalTooFewKnown, "too few positions are known to be sure that nothing acknowledged is lost", ""},
 	{RefusalNoProof,
-		"there is no proof that the old primary takes no writes: promoting another could make two", "failover.md#noproof"},
+		"there is no proof that the old primary takes no writes: promoting another could make two",
+		"failover.md#noproof"},
 	{RefusalTargetUnknown, "the cluster has no instance of that name", "switchover.md#refusals"},
 	{RefusalTargetNotReady, "the target cannot become primary now", "switchover.md#refusals"},
 	{RefusalTargetDiverged,
@@ -263,7 +267,8 @@ var refusals = []row[Reason]{
 	{RefusalManager,
 		"a manager cannot be replaced in place; the instance goes on as it is", "upgrades.md#when-it-does-not-work"},
 	{RefusalVolumesKept,
-		"there are volumes of a deleted Cluster of this name, and nothing is made beside them", "provisioning.md#go-on-with-kept-volumes"},
+		"there are volumes of a deleted Cluster of this name, and nothing is made beside them",
+		"provisioning.md#go-on-with-kept-volumes"},
 	{RefusalAdoption, "volumes were to be adopted, and cannot be", "provisioning.md#go-on-with-kept-volumes"},
 	{RefusalLogin,
 		"the primary does not let replicas in: accounts, certificates or limits", "troubleshooting.md#writes-fail"},

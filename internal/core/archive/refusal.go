@@ -71,7 +71,8 @@ func (r *Refusal) advice() string {
 	case TargetBeforeBackup:
 		return "the backup holds more than the target: take an earlier one"
 	case TargetAfterArchive:
-		return "nothing later was archived, and what is not archived cannot be told from what was never written: restore to the latest"
+		return "nothing later was archived, and what is not archived cannot be told from what was never written: " +
+			"restore to the latest"
 	case TargetLost:
 		return fmt.Sprintf("a failover lost %s, and no restore brings it back: restore to what was before it",
 			set)

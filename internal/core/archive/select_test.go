@@ -73,86 +73,122 @@ func stepsText(p Plan) string {
 	return strings.Join(out, "; ")
 }
 
+func toTime(seconds float64) Target { return Target{Kind: ToTime, Time: at(seconds)} }
+func toGTIDs(ids string) Target     { return Target{Kind: ToGTIDs, GTIDs: set(ids)} }
+func beforeGTIDs(ids string) Target { return Target{Kind: BeforeGTIDs, GTIDs: set(ids)} }
+
+// selection is what is selected of the story's archive, after a change: steps, or a refusal.
+type selection struct {
+	change func(*Archive)
+	base   Base // unless it is given, the backup of a1-2
+	target Target
+	steps  string // as "1/1 a3; 1/2 a4-5": the last piece of each, and what is taken of it
+	refuse core.Reason
+	near   float64
+	later  float64
+}
+
+func (c selection) expect(t *testing.T) {
+	a := story()
+	if c.change != nil {
+		c.change(&a)
+	}
+	if c.base.Epoch == 0 {
+		c.base = Base{Epoch: 1, End: set("a1-2"), Time: at(2)}
+	}
+	got := Select(a, c.base, c.target, contents(a))
+	if c.refuse == "" {
+		if want := c.wantedSteps(); got.Refusal != nil || stepsText(got.Plan) != want {
+			t.Errorf("got %s, refusal %v\nwant %s", stepsText(got.Plan), got.Refusal, want)
+		}
+		return
+	}
+	if got.Refusal == nil || got.Refusal.Reason != c.refuse ||
+		c.near != 0 && !got.Refusal.Nearest.Equal(at(c.near)) ||
+		c.later != 0 && !got.Refusal.Later.Equal(at(c.later)) {
+		t.Fatalf("got %s, refusal %v", stepsText(got.Plan), got.Refusal)
+	}
+	t.Log(got.Refusal)
+}
+
+func (c selection) wantedSteps() string {
+	var out []string
+	for step := range strings.SplitSeq(c.steps, "; ") {
+		if piece, ids, found := strings.Cut(step, " "); found {
+			out = append(out, piece+" "+set(ids).Abbreviate(9))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// TestSelect holds which parts a target needs, and how much of the last.
 func TestSelect(t *testing.T) {
-	a, b := func(s string) string { return set("a" + s).String() }, func(s string) string { return set("b" + s).String() }
-	base := Base{Epoch: 1, End: set("a1-2"), Time: at(2)}
-	for name, c := range map[string]struct {
-		change func(*Archive)
-		base   Base
-		target Target
-		steps  string
-		refuse core.Reason
-		near   float64
-		later  float64
-	}{
+	for name, c := range map[string]selection{
 		"the latest leaves out what was lost": {target: Target{Kind: Latest},
-			steps: "1/1 " + a("3") + "; 1/2 " + a("4-5") + "; 3/1 " + b("1-2") + "; 3/2 " + b("3-4")},
+			steps: "1/1 a3; 1/2 a4-5; 3/1 b1-2; 3/2 b3-4"},
 		"the backup alone":        {target: Target{Kind: Immediate}},
-		"a time in a part":        {target: Target{Kind: ToTime, Time: at(4.5)}, steps: "1/1 " + a("3") + "; 1/2 " + a("4")},
-		"a time on a transaction": {target: Target{Kind: ToTime, Time: at(13)}, steps: "1/1 " + a("3") + "; 1/2 " + a("4-5") + "; 3/1 " + b("1-2") + "; 3/2 " + b("3")},
-		"a time of what was lost": {target: Target{Kind: ToTime, Time: at(6)}, steps: "1/1 " + a("3") + "; 1/2 " + a("4-5")},
-		"the time of the backup":  {target: Target{Kind: ToTime, Time: at(2)}},
-		"the time of the newest":  {base: Base{Epoch: 3, End: set("a1-5 b1-3"), Time: at(13)}, target: Target{Kind: ToTime, Time: at(14)}, steps: "3/2 " + b("4")},
-		"a transaction":           {target: Target{Kind: ToGTIDs, GTIDs: set("a3")}, steps: "1/1 " + a("3")},
-		"some of it is in the backup": {target: Target{Kind: ToGTIDs, GTIDs: set("a1-5 b1")},
-			steps: "1/1 " + a("3") + "; 1/2 " + a("4-5") + "; 3/1 " + b("1")},
-		"what the backup ends with":   {target: Target{Kind: ToGTIDs, GTIDs: set("a1-2")}},
-		"before a transaction":        {target: Target{Kind: BeforeGTIDs, GTIDs: set("b2")}, steps: "1/1 " + a("3") + "; 1/2 " + a("4-5") + "; 3/1 " + b("1")},
-		"before the first of a part":  {target: Target{Kind: BeforeGTIDs, GTIDs: set("b3")}, steps: "1/1 " + a("3") + "; 1/2 " + a("4-5") + "; 3/1 " + b("1-2")},
-		"before the first of all":     {target: Target{Kind: BeforeGTIDs, GTIDs: set("a3")}},
-		"a time before the backup":    {target: Target{Kind: ToTime, Time: at(1)}, refuse: TargetBeforeBackup, near: 2},
-		"a transaction of the backup": {target: Target{Kind: ToGTIDs, GTIDs: set("a1")}, refuse: TargetBeforeBackup, near: 2},
-		"before one of the backup":    {target: Target{Kind: BeforeGTIDs, GTIDs: set("a2")}, refuse: TargetBeforeBackup, near: 2},
+		"a time in a part":        {target: toTime(4.5), steps: "1/1 a3; 1/2 a4"},
+		"a time on a transaction": {target: toTime(13), steps: "1/1 a3; 1/2 a4-5; 3/1 b1-2; 3/2 b3"},
+		"a time of what was lost": {target: toTime(6), steps: "1/1 a3; 1/2 a4-5"},
+		"the time of the backup":  {target: toTime(2)},
+		"the time of the newest": {base: Base{Epoch: 3, End: set("a1-5 b1-3"), Time: at(13)},
+			target: toTime(14), steps: "3/2 b4"},
+		"a transaction":               {target: toGTIDs("a3"), steps: "1/1 a3"},
+		"some of it is in the backup": {target: toGTIDs("a1-5 b1"), steps: "1/1 a3; 1/2 a4-5; 3/1 b1"},
+		"what the backup ends with":   {target: toGTIDs("a1-2")},
+		"before a transaction":        {target: beforeGTIDs("b2"), steps: "1/1 a3; 1/2 a4-5; 3/1 b1"},
+		"before the first of a part":  {target: beforeGTIDs("b3"), steps: "1/1 a3; 1/2 a4-5; 3/1 b1-2"},
+		"before the first of all":     {target: beforeGTIDs("a3")},
+	} {
+		t.Run(name, c.expect)
+	}
+}
+
+// TestSelectRefuses holds that a target which cannot be reached is refused, with the nearest that can.
+func TestSelectRefuses(t *testing.T) {
+	for name, c := range map[string]selection{
+		"a time before the backup":    {target: toTime(1), refuse: TargetBeforeBackup, near: 2},
+		"a transaction of the backup": {target: toGTIDs("a1"), refuse: TargetBeforeBackup, near: 2},
+		"before one of the backup":    {target: beforeGTIDs("a2"), refuse: TargetBeforeBackup, near: 2},
 		"before nothing":              {target: Target{Kind: BeforeGTIDs}, refuse: TargetBeforeBackup, near: 2},
-		"a time after the archive":    {target: Target{Kind: ToTime, Time: at(14.5)}, refuse: TargetAfterArchive, near: 14},
-		"a transaction that was lost": {target: Target{Kind: ToGTIDs, GTIDs: set("a6")}, refuse: TargetLost, near: 3, later: 11},
-		"one that was never archived": {target: Target{Kind: BeforeGTIDs, GTIDs: set("b5")}, refuse: TargetNotArchived},
+		"a time after the archive":    {target: toTime(14.5), refuse: TargetAfterArchive, near: 14},
+		"a transaction that was lost": {target: toGTIDs("a6"), refuse: TargetLost, near: 3, later: 11},
+		"one that was never archived": {target: beforeGTIDs("b5"), refuse: TargetNotArchived},
 		"a backup of a lost branch":   {base: Base{Epoch: 1, End: set("a1-6"), Time: at(6)}, refuse: BackupNotOnBranch},
+	} {
+		t.Run(name, c.expect)
+	}
+}
+
+// TestSelectOfAChangedArchive holds that what is missing refuses the targets behind it, and no others.
+func TestSelectOfAChangedArchive(t *testing.T) {
+	gap := func(a *Archive) { a.Parts[3] = part(3, 2, "a1-5 b1-3", "b4", 14, 14) }
+	lacksLast := func(a *Archive) { a.Parts = append(a.Parts[:1:1], a.Parts[2:]...) }
+	for name, c := range map[string]selection{
 		"a backup before the archive": {
 			change: func(a *Archive) {
 				a.Parts[0].Before, a.Branches[0].Held, a.Branches[1].Start = set("c1-9"), set("c1-9"), set("a1-5 c1-9")
 			},
 			refuse: PartMissing, near: 2},
-		"a part is missing": {change: func(a *Archive) { a.Parts = a.Parts[1:] }, refuse: PartMissing, near: 2},
-		"the last part of a branch is missing": {change: func(a *Archive) { a.Parts = append(a.Parts[:1:1], a.Parts[2:]...) },
-			refuse: PartMissing, near: 3},
-		"a time before the missing part": {change: func(a *Archive) { a.Parts = append(a.Parts[:1:1], a.Parts[2:]...) },
-			target: Target{Kind: ToTime, Time: at(3)}, steps: "1/1 " + a("3")},
-		"a gap":          {change: func(a *Archive) { a.Parts[3] = part(3, 2, "a1-5 b1-3", "b4", 14, 14) }, refuse: ArchiveGap, near: 12},
-		"before the gap": {change: func(a *Archive) { a.Parts[3] = part(3, 2, "a1-5 b1-3", "b4", 14, 14) }, target: Target{Kind: ToGTIDs, GTIDs: set("b1")}, steps: "1/1 " + a("3") + "; 1/2 " + a("4-5") + "; 3/1 " + b("1")},
-		"a backup behind the gap": {change: func(a *Archive) { a.Parts[3] = part(3, 2, "a1-5 b1-3", "b4", 14, 14) },
-			base: Base{Epoch: 3, End: set("a1-5 b1-3"), Time: at(13)}, steps: "3/2 " + b("4")},
+		"a part is missing": {change: func(a *Archive) { a.Parts = a.Parts[1:] },
+			refuse: PartMissing, near: 2},
+		"the last part of a branch is missing": {change: lacksLast, refuse: PartMissing, near: 3},
+		"a time before the missing part":       {change: lacksLast, target: toTime(3), steps: "1/1 a3"},
+		"a gap":                                {change: gap, refuse: ArchiveGap, near: 12},
+		"before the gap":                       {change: gap, target: toGTIDs("b1"), steps: "1/1 a3; 1/2 a4-5; 3/1 b1"},
+		"a backup behind the gap": {change: gap,
+			base: Base{Epoch: 3, End: set("a1-5 b1-3"), Time: at(13)}, steps: "3/2 b4"},
 		"a clock that went back": {change: func(a *Archive) { a.Parts[2].First, a.Parts[2].Last = at(3), at(4) },
-			target: Target{Kind: ToTime, Time: at(5)}, steps: "1/1 " + a("3") + "; 1/2 " + a("4-5") + "; 3/1 " + b("1-2")},
+			target: toTime(5), steps: "1/1 a3; 1/2 a4-5; 3/1 b1-2"},
 		"what a new primary ships of the former one": {
 			change: func(a *Archive) {
 				a.Branches[1].Held = set("a1-3")
 				a.Parts[1], a.Parts[2] = part(3, 1, "a1-3", "a4-5 b1-2", 9, 12), a.Parts[3]
 				a.Parts = a.Parts[:3]
 			},
-			steps: "1/1 " + a("3") + "; 3/1 " + set("a4-5 b1-2").Abbreviate(9) + "; 3/2 " + b("3-4")},
+			steps: "1/1 a3; 3/1 a4-5 b1-2; 3/2 b3-4"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			a := story()
-			if c.change != nil {
-				c.change(&a)
-			}
-			if c.base.Epoch == 0 {
-				c.base = base
-			}
-			got := Select(a, c.base, c.target, contents(a))
-			if c.refuse != "" {
-				if got.Refusal == nil || got.Refusal.Reason != c.refuse || c.near != 0 && !got.Refusal.Nearest.Equal(at(c.near)) ||
-					c.later != 0 && !got.Refusal.Later.Equal(at(c.later)) {
-					t.Fatalf("got %s, refusal %v", stepsText(got.Plan), got.Refusal)
-				}
-				t.Log(got.Refusal)
-				return
-			}
-			if got.Refusal != nil || stepsText(got.Plan) != c.steps {
-				t.Errorf("got %s, refusal %v\nwant %s", stepsText(got.Plan), got.Refusal, c.steps)
-			}
-		})
+		t.Run(name, c.expect)
 	}
 }
 

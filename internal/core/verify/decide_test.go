@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/gtid"
 )
 
 var day = time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
@@ -46,7 +45,8 @@ func (w *world) carryOut(p Plan) {
 	}
 	if p.Create && !f.Copy.Exists {
 		w.made++
-		f.Copy = Copy{Exists: true, UID: "uid-" + string(rune('0'+w.made)), Created: f.Now, Doing: "the copy is being made"}
+		f.Copy = Copy{Exists: true, UID: "uid-" + string(rune('0'+w.made)), Created: f.Now,
+			Doing: "the copy is being made"}
 	}
 	if p.Delete && f.hasCopy() {
 		f.Copy.Deleting = true
@@ -127,13 +127,16 @@ func TestABackupThatIsSoundIsFoundSo(t *testing.T) {
 	if r := w.f.Record; r.Phase != Checking || r.Checked != 7 || !strings.Contains(r.Message, "shop.orders is next") {
 		t.Errorf("on the way it says %+v", r)
 	}
-	w.f.Check = Check{Asked: true, Done: true, Tables: 40, Checked: 40, BackupID: "b1", RestoredTo: "u:1-9", RestoredToTime: day}
+	w.f.Check = Check{Asked: true, Done: true, Tables: 40, Checked: 40,
+		BackupID: "b1", RestoredTo: "u:1-9", RestoredToTime: day}
 	w.ends(t, Succeeded, "", "b1", "1m35s", "40 tables are sound")
 	r := w.f.Record
-	if r.RestoreTook != 95*time.Second || r.BackupID != "b1" || r.RestoredTo != "u:1-9" || r.LastSucceeded != r.Ended || r.Request != "r1" {
+	if r.RestoreTook != 95*time.Second || r.BackupID != "b1" || r.RestoredTo != "u:1-9" ||
+		r.LastSucceeded != r.Ended || r.Request != "r1" {
 		t.Errorf("it recorded %+v", r)
 	}
-	if len(w.events) != 2 || w.events[0].Reason != core.ReasonVerificationStarted || w.events[1].Reason != core.ReasonVerificationSucceeded {
+	if len(w.events) != 2 || w.events[0].Reason != core.ReasonVerificationStarted ||
+		w.events[1].Reason != core.ReasonVerificationSucceeded {
 		t.Errorf("it told %+v", w.events)
 	}
 }
@@ -144,11 +147,12 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		reason core.Reason
 		words  []string
 	}{
-		"no store": {func(_ *testing.T, w *world) { w.f.HasStore = false }, core.VerifyNoStore, []string{"spec.backup.objectStore", "add it"}},
+		"no store": {func(_ *testing.T, w *world) { w.f.HasStore = false }, core.VerifyNoStore,
+			[]string{"spec.backup.objectStore", "add it"}},
 		"a long name": {func(_ *testing.T, w *world) { w.f.Cluster = strings.Repeat("a", 44) }, core.VerifyNameTooLong,
 			[]string{"up to 43"}},
-		"another's Cluster": {func(_ *testing.T, w *world) { w.f.Copy = Copy{Exists: true, Foreign: true} }, core.VerifyNameTaken,
-			[]string{"db-verify", "left as it is"}},
+		"another's Cluster": {func(_ *testing.T, w *world) { w.f.Copy = Copy{Exists: true, Foreign: true} },
+			core.VerifyNameTaken, []string{"db-verify", "left as it is"}},
 		"another's Cluster, just made": {func(t *testing.T, w *world) {
 			w.until(t, "make the copy")
 			w.f.Copy = Copy{Exists: true, Foreign: true}
@@ -235,7 +239,8 @@ func TestTroubleThatPassesIsForgotten(t *testing.T) {
 func TestARequestWaitsForWhatHindersIt(t *testing.T) {
 	w := newWorld()
 	w.f.BackupRunning, w.f.Record.LastSucceeded = "nightly-1", day
-	if p := w.look(); p.Record.Phase != Pending || p.Record.Reason != core.VerifyBackupRuns || p.TakeRequest || p.Wake == 0 || !p.Record.LastSucceeded.Equal(day) {
+	if p := w.look(); p.Record.Phase != Pending || p.Record.Reason != core.VerifyBackupRuns || p.TakeRequest ||
+		p.Wake == 0 || !p.Record.LastSucceeded.Equal(day) {
 		t.Errorf("it says %+v", p)
 	}
 	w.f.BackupRunning, w.f.HasData = "", false
@@ -256,7 +261,8 @@ func TestARequestThatIsTakenBackIsOver(t *testing.T) {
 	w.f.BackupRunning = "nightly-1"
 	w.look()
 	w.f.Request = ""
-	if p := w.look(); p.Record.Phase != Failed || !strings.Contains(p.Record.Message, "taken back") || len(p.Events) != 0 {
+	p := w.look()
+	if p.Record.Phase != Failed || !strings.Contains(p.Record.Message, "taken back") || len(p.Events) != 0 {
 		t.Errorf("it says %+v", p)
 	}
 }
@@ -297,96 +303,9 @@ func TestTheScheduleBeginsOneToo(t *testing.T) {
 	}
 }
 
-// sampled is a Cluster of which a sample was taken, and a copy whose check is ordered.
-func sampled(t *testing.T, s Sample) *world {
-	w := newWorld()
-	w.f.Sampler, w.f.ArchiveDelay = "db-3", time.Minute
-	w.until(t, "sample").look()
-	w.f.Sampling = Sampling{Asked: true, Done: true, Sample: s}
-	w.look()
-	w.f.Sampling = Sampling{}
-	return w
-}
-
 const uuid = "8f1c0000-0000-0000-0000-000000000000"
 
 var twoTables = Sample{Executed: uuid + ":1-9", Changed: 1, Sums: []Sum{{"shop.a", 2, "1-1"}, {"shop.b", 3, "2-2"}}}
-
-func TestRowsAreComparedAtTheSameMoment(t *testing.T) {
-	other := "9f1c0000-0000-0000-0000-000000000000"
-	for name, c := range map[string]struct {
-		executed string
-		sums     []Sum
-		reason   core.Reason
-		words    []string
-		compared int
-	}{
-		"the same": {uuid + ":1-9", twoTables.Sums, "", []string{"2 of them were compared"}, 2},
-		"with numbers of its own": {uuid + ":1-9," + other + ":1-3", twoTables.Sums, "",
-			[]string{"2 of them were compared"}, 2},
-		"fewer rows": {uuid + ":1-9", []Sum{twoTables.Sums[0], {"shop.b", 2, "2-2"}}, core.VerifyDiffer,
-			[]string{"1 of 2", "shop.b (2 rows, and 3 in the Cluster)"}, 2},
-		"other rows": {uuid + ":1-9", []Sum{{"shop.a", 2, "1-2"}, twoTables.Sums[1]}, core.VerifyDiffer,
-			[]string{"shop.a (2 rows, not all of them those of the Cluster)"}, 2},
-		"a table less": {uuid + ":1-9", twoTables.Sums[:1], core.VerifyDiffer,
-			[]string{"shop.b (it is missing"}, 2},
-		"restored to less": {uuid + ":1-8", twoTables.Sums[:1], "",
-			[]string{"no rows were compared: the restored server did not end"}, 0},
-		"restored to more": {uuid + ":1-10", twoTables.Sums[:1], "",
-			[]string{"no rows were compared: the restored server did not end"}, 0},
-		"nothing was known": {"", nil, "", []string{"no rows were compared"}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := sampled(t, twoTables).checked(t, Check{Done: true, Tables: 9, Checked: 9, Sums: c.sums,
-				Executed: gtid.MustParse(c.executed)})
-			phase := Succeeded
-			if c.reason != "" {
-				phase = Failed
-			}
-			w.ends(t, phase, c.reason, c.words...)
-			if r := w.f.Record; r.Compared != c.compared || r.Sample != nil {
-				t.Errorf("it recorded %+v", r)
-			}
-		})
-	}
-}
-
-func TestWithoutASampleItGoesOn(t *testing.T) {
-	for name, c := range map[string]struct {
-		sampling Sampling
-		word     string
-		within   time.Duration
-	}{
-		"busy tables": {Sampling{Asked: true, Done: true, Sample: Sample{Executed: uuid + ":1-9", Changed: 7}},
-			"all 7 tables", time.Minute},
-		"no tables": {Sampling{Asked: true, Done: true, Sample: Sample{Executed: uuid + ":1-9"}},
-			"small enough", time.Minute},
-		"a long set": {Sampling{Asked: true, Done: true, Sample: Sample{Executed: strings.Repeat("x", 5000),
-			Sums: twoTables.Sums}}, "too long", time.Minute},
-		"an error": {Sampling{Asked: true, Error: "access denied"}, "access denied", time.Minute},
-		"silence": {Sampling{Unreachable: "connection refused"}, "db-3 did not answer: connection refused",
-			3 * time.Minute},
-		"slowness": {Sampling{Asked: true}, "took too long", 31 * time.Minute},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			w.f.Sampler, w.f.ArchiveDelay = "db-3", time.Minute
-			w.until(t, "sample")
-			w.f.Sampling = c.sampling
-			for i := 0; i < 200 && w.f.Record.Phase == TakingSample; i++ {
-				w.look()
-			}
-			if took := w.f.Now.Sub(w.f.Record.Started); took > c.within {
-				t.Errorf("it went on after %s", took)
-			}
-			w.checked(t, Check{Done: true, Tables: 9, Checked: 9})
-			w.ends(t, Succeeded, "", "no rows were compared: ", c.word)
-		})
-	}
-	w := newWorld()
-	w.f.NoSampler = "nothing is archived"
-	w.checked(t, Check{Done: true, Tables: 9, Checked: 9}).ends(t, Succeeded, "", "nothing is archived")
-}
 
 // TestItAlwaysEnds: whatever the copy does and whenever the operator crashes, a verification
 // ends in its time, is told once, and leaves nothing behind.
