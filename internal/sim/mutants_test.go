@@ -119,20 +119,45 @@ func withoutView(f core.Fact[core.Report]) core.Fact[core.Report] {
 
 func forgetsPromise(f *agent.Facts) { f.NoWritesBelow = 0 }
 
-func mutants() []mutant {
-	return slices.Concat(mutantsOfOperator(), mutantsOfAgent(), mutantsOfShells(), mutantsOfCache(), mutantsOfArchive(),
-		mutantsOfRetention())
+// believesInQuorum takes the promotion for one under which nothing is acknowledged alone.
+func believesInQuorum(f *agent.Facts) {
+	if f.Cluster == nil {
+		return
+	}
+	c := *f.Cluster
+	if c.Promotion != nil {
+		p := *c.Promotion
+		p.LosslessSince = 1
+		c.Promotion = &p
+	}
+	f.Cluster = &c
 }
 
-func mutantsOfOperator() []mutant {
+// isAwaited reports whether a name in a promotion is that of a Pod that nobody has seen yet.
+func isAwaited(pod string) bool { return strings.HasPrefix(pod, core.PodAwaited) }
+
+// isEffect reports whether an effect is of a kind.
+func isEffect[E core.Effect](e core.Effect) bool {
+	_, is := e.(E)
+	return is
+}
+
+func mutants() []mutant {
+	return slices.Concat(mutantsOfProof(), mutantsOfElection(), mutantsOfCounting(), mutantsOfAgent(),
+		mutantsOfShells(), mutantsOfCache(), mutantsOfArchive(), mutantsOfRetention())
+}
+
+// mutantsOfProof are what an operator may mistake for a proof that the old primary takes no writes.
+func mutantsOfProof() []mutant {
 	return []mutant{
-		{name: "a primary is taken to go by a lease that was switched on since", seed: 357, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
-			if p := o.Cluster.Status.Promotion; p != nil {
-				leased := *p
-				leased.Leased = o.Cluster.PrimaryLease
-				o.Cluster.Status.Promotion = &leased
-			}
-		}}},
+		{name: "a primary is taken to go by a lease that was switched on since", seed: 357,
+			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+				if p := o.Cluster.Status.Promotion; p != nil {
+					leased := *p
+					leased.Leased = o.Cluster.PrimaryLease
+					o.Cluster.Status.Promotion = &leased
+				}
+			}}},
 		{name: "a promotion without a proof", seed: 0, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 			if in, _ := holderIn(o); in != nil && !in.Report.Known() {
 				pod, _ := in.Pod.Get()
@@ -150,13 +175,51 @@ func mutantsOfOperator() []mutant {
 				in.Report = core.Known(r, o.Now, o.Now)
 			}
 		}}},
-		{name: "election by what is executed only", seed: 53, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
-			eachReport(o, func(_ *core.Instance, r *core.Report) {
-				if r.Server != nil && r.Server.Replication != nil {
-					r.Server.Replication.Retrieved = gtid.Set{}
+		{name: "a withheld vouch counts at once", seed: 182,
+			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+				eachReport(o, func(_ *core.Instance, r *core.Report) {
+					if r.Withheld != nil {
+						r.Withheld = &core.Withheld{Below: r.Withheld.Below, Seconds: 3600}
+					}
+				})
+			}}},
+		{name: "who cannot be asked counts as one that acknowledges nothing", seed: 11,
+			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+				_, p := holderIn(o)
+				for i := range o.Instances {
+					in := &o.Instances[i]
+					if r, known := in.Latest.Get(); known && !in.Report.Known() && p != nil && in.Name != p.Instance {
+						r.Withheld = &core.Withheld{Below: p.Epoch + 1, Seconds: 3600}
+						in.Latest = core.Known(r, in.Latest.NotBefore(), in.Latest.Received())
+					}
 				}
-			})
-		}}},
+			}}},
+		{name: "any Pod answers an awaited one", seed: 7247,
+			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+				in, p := holderIn(o)
+				if in == nil {
+					return
+				}
+				if pod, _ := in.Pod.Get(); pod.Exists {
+					seen := *p
+					seen.Pods = slices.DeleteFunc(slices.Clone(p.Pods), isAwaited)
+					o.Cluster.Status.Promotion = &seen
+				}
+			}}},
+	}
+}
+
+// mutantsOfElection are what an operator may mistake in whom it promotes, and as what.
+func mutantsOfElection() []mutant {
+	return []mutant{
+		{name: "election by what is executed only", seed: 53,
+			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+				eachReport(o, func(_ *core.Instance, r *core.Report) {
+					if r.Server != nil && r.Server.Replication != nil {
+						r.Server.Replication.Retrieved = gtid.Set{}
+					}
+				})
+			}}},
 		{name: "no read order", seed: 0, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 			p := o.Cluster.Status.Promotion
 			for i := range o.Instances {
@@ -172,46 +235,12 @@ func mutantsOfOperator() []mutant {
 				}
 			}
 		}}},
-		{name: "an election with too few positions known", seed: 45, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
-			if o.Cluster.Durability.Mode == core.DurabilityQuorum {
-				o.Cluster.Durability.Mode = core.DurabilityRequired
-			}
-		}}},
-		{name: "acknowledgements are counted on and not asked for", seed: 172, mutation: mutation{Plan: func(o *core.Observation, plan *core.Plan) {
-			if p := plan.Status.Promotion; p != nil && o.Cluster.Durability.Mode == core.DurabilityQuorum {
-				p.RequiredAcks = o.Cluster.Durability.Wished(len(o.Instances))
-				plan.Effects = slices.DeleteFunc(plan.Effects, func(e core.Effect) bool { _, sets := e.(core.SetAcks); return sets })
-			}
-		}}},
-		{name: "a surplus instance is removed at once", seed: 6, mutation: mutation{Plan: func(o *core.Observation, plan *core.Plan) {
-			if n := len(o.Instances); n > o.Cluster.Wanted && plan.Status.Diagnosis == core.PrimaryHealthy && o.Instances[n-1].Name != plan.Status.Promotion.Instance {
-				plan.Effects = append(plan.Effects, core.DeleteInstance{Instance: o.Instances[n-1].Name})
-			}
-		}}},
-		{name: "a withheld vouch counts at once", seed: 182, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
-			eachReport(o, func(_ *core.Instance, r *core.Report) {
-				if r.Withheld != nil {
-					r.Withheld = &core.Withheld{Below: r.Withheld.Below, Seconds: 3600}
+		{name: "an election with too few positions known", seed: 45,
+			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+				if o.Cluster.Durability.Mode == core.DurabilityQuorum {
+					o.Cluster.Durability.Mode = core.DurabilityRequired
 				}
-			})
-		}}},
-		{name: "who cannot be asked counts as one that acknowledges nothing", seed: 11, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
-			_, p := holderIn(o)
-			for i := range o.Instances {
-				in := &o.Instances[i]
-				if r, known := in.Latest.Get(); known && !in.Report.Known() && p != nil && in.Name != p.Instance {
-					r.Withheld = &core.Withheld{Below: p.Epoch + 1, Seconds: 3600}
-					in.Latest = core.Known(r, in.Latest.NotBefore(), in.Latest.Received())
-				}
-			}
-		}}},
-		{name: "a quorum is cut that was never asked for", seed: 2, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
-			if p := o.Cluster.Status.Promotion; p != nil {
-				again := *p
-				again.LosslessSince, again.RequiredAcks = 1, max(1, p.RequiredAcks)
-				o.Cluster.Status.Promotion, o.Cluster.Durability.Mode = &again, core.DurabilityQuorum
-			}
-		}}},
+			}}},
 		{name: "divergence is not noticed", seed: 4, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 			eachReport(o, func(_ *core.Instance, r *core.Report) { r.Errant = gtid.Set{} })
 			o.Cluster.Status.Diverged = nil
@@ -219,108 +248,128 @@ func mutantsOfOperator() []mutant {
 				o.Instances[i].Earlier = nil
 			}
 		}}},
-		{name: "the primary is not closed to give its data", seed: 6, mutation: mutation{Plan: func(_ *core.Observation, plan *core.Plan) {
-			if op := plan.Status.Operation; op != nil && op.Kind == core.OperationGiveData {
-				plan.Status.Operation = nil
-				plan.Effects = slices.DeleteFunc(plan.Effects, func(e core.Effect) bool { _, closes := e.(core.Demote); return closes })
-			}
-		}}},
-		{name: "instances that never had data are counted", seed: 12, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
-			if o.Cluster.Status.Promotion != nil {
-				o.Cluster.Status.Members = slices.Clone(o.Cluster.Status.InstanceNames)
-			}
-		}}},
-		{name: "a member that lost its data is counted no more", seed: 720, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
-			s := &o.Cluster.Status
-			s.Members = slices.DeleteFunc(slices.Clone(s.Members), func(name string) bool {
-				in := o.Instance(name)
-				return in != nil && (in.SaysEmpty() || in.IsGone()) && name != s.Promotion.Instance
-			})
-		}}},
 		{name: "what a primary has executed is forgotten when it crashes", seed: 33844,
 			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 				if in, _ := holderIn(o); in != nil {
 					in.LastExecuted = core.Fact[gtid.Set]{}
 				}
 			}}},
-		{name: "any Pod answers an awaited one", seed: 7247, mutation: mutation{Observe: func(_ *world, o *core.Observation) {
-			in, p := holderIn(o)
-			if in == nil {
-				return
-			}
-			if pod, _ := in.Pod.Get(); pod.Exists {
-				seen := *p
-				seen.Pods = slices.DeleteFunc(slices.Clone(p.Pods), func(name string) bool { return strings.HasPrefix(name, core.PodAwaited) })
-				o.Cluster.Status.Promotion = &seen
-			}
-		}}},
-		{name: "an old promotion's epoch is given again", seed: 0, mutation: mutation{Plan: func(o *core.Observation, plan *core.Plan) {
-			before, after := o.Cluster.Status.Promotion, plan.Status.Promotion
-			if before != nil && after.Epoch > before.Epoch {
-				after.Epoch, plan.Status.Epoch = before.Epoch, before.Epoch
-			}
-		}}},
+		{name: "an old promotion's epoch is given again", seed: 0,
+			mutation: mutation{Plan: func(o *core.Observation, plan *core.Plan) {
+				before, after := o.Cluster.Status.Promotion, plan.Status.Promotion
+				if before != nil && after.Epoch > before.Epoch {
+					after.Epoch, plan.Status.Epoch = before.Epoch, before.Epoch
+				}
+			}}},
+	}
+}
+
+// mutantsOfCounting are what an operator may mistake in who is counted, and in what they acknowledge.
+func mutantsOfCounting() []mutant {
+	return []mutant{
+		{name: "acknowledgements are counted on and not asked for", seed: 172,
+			mutation: mutation{Plan: func(o *core.Observation, plan *core.Plan) {
+				if p := plan.Status.Promotion; p != nil && o.Cluster.Durability.Mode == core.DurabilityQuorum {
+					p.RequiredAcks = o.Cluster.Durability.Wished(len(o.Instances))
+					plan.Effects = slices.DeleteFunc(plan.Effects, isEffect[core.SetAcks])
+				}
+			}}},
+		{name: "a surplus instance is removed at once", seed: 6,
+			mutation: mutation{Plan: func(o *core.Observation, plan *core.Plan) {
+				if n := len(o.Instances); n > o.Cluster.Wanted && plan.Status.Diagnosis == core.PrimaryHealthy &&
+					o.Instances[n-1].Name != plan.Status.Promotion.Instance {
+					plan.Effects = append(plan.Effects, core.DeleteInstance{Instance: o.Instances[n-1].Name})
+				}
+			}}},
+		{name: "a quorum is cut that was never asked for", seed: 2,
+			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+				if p := o.Cluster.Status.Promotion; p != nil {
+					again := *p
+					again.LosslessSince, again.RequiredAcks = 1, max(1, p.RequiredAcks)
+					o.Cluster.Status.Promotion, o.Cluster.Durability.Mode = &again, core.DurabilityQuorum
+				}
+			}}},
+		{name: "the primary is not closed to give its data", seed: 6,
+			mutation: mutation{Plan: func(_ *core.Observation, plan *core.Plan) {
+				if op := plan.Status.Operation; op != nil && op.Kind == core.OperationGiveData {
+					plan.Status.Operation = nil
+					plan.Effects = slices.DeleteFunc(plan.Effects, isEffect[core.Demote])
+				}
+			}}},
+		{name: "instances that never had data are counted", seed: 12,
+			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+				if o.Cluster.Status.Promotion != nil {
+					o.Cluster.Status.Members = slices.Clone(o.Cluster.Status.InstanceNames)
+				}
+			}}},
+		{name: "a member that lost its data is counted no more", seed: 720,
+			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
+				s := &o.Cluster.Status
+				s.Members = slices.DeleteFunc(slices.Clone(s.Members), func(name string) bool {
+					in := o.Instance(name)
+					return in != nil && (in.SaysEmpty() || in.IsGone()) && name != s.Promotion.Instance
+				})
+			}}},
 	}
 }
 
 func mutantsOfAgent() []mutant {
 	return []mutant{
 		{name: "a second bootstrap", seed: 56, mutation: mutation{Facts: func(f *agent.Facts) {
-			if c := f.Cluster; c != nil && c.Promotion != nil && c.Promotion.Instance == f.Me && f.Data == core.DataEmpty {
+			c := f.Cluster
+			if c != nil && c.Promotion != nil && c.Promotion.Instance == f.Me && f.Data == core.DataEmpty {
 				again, p := *c, *c.Promotion
 				p.Proof, p.Epoch, p.PodUID = core.ProofBootstrap, 1, f.PodUID
 				again.Established, again.Epoch, again.Promotion = false, 1, &p
 				f.Cluster, f.NoWritesBelow = &again, 0
 			}
 		}}},
-		{name: "promoted before all that was received is applied", seed: 129, mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
-			for _, a := range d.Actions {
-				if _, waits := a.(agent.WaitApplied); waits && d.Reason == "Promoting" {
-					p := f.Cluster.Promotion
-					d.Actions = []agent.Action{agent.AcquireLease{Epoch: p.Epoch}, agent.BecomePrimary{Epoch: p.Epoch, Acks: p.RequiredAcks}}
-					return
+		{name: "promoted before all that was received is applied", seed: 129,
+			mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
+				for _, a := range d.Actions {
+					if _, waits := a.(agent.WaitApplied); waits && d.Reason == "Promoting" {
+						p := f.Cluster.Promotion
+						d.Actions = []agent.Action{agent.AcquireLease{Epoch: p.Epoch},
+							agent.BecomePrimary{Epoch: p.Epoch, Acks: p.RequiredAcks}}
+						return
+					}
 				}
-			}
-		}}},
-		{name: "it acknowledges and vouches before it is counted", seed: 0, mutation: mutation{Facts: func(f *agent.Facts) {
-			if f.Cluster != nil && len(f.Cluster.Members) > 0 {
-				c := *f.Cluster
-				c.Members = append(slices.Clone(c.Members), f.Me)
-				f.Cluster = &c
-			}
-		}}},
+			}}},
+		{name: "it acknowledges and vouches before it is counted", seed: 0,
+			mutation: mutation{Facts: func(f *agent.Facts) {
+				if f.Cluster != nil && len(f.Cluster.Members) > 0 {
+					c := *f.Cluster
+					c.Members = append(slices.Clone(c.Members), f.Me)
+					f.Cluster = &c
+				}
+			}}},
 		{name: "the promise does not bind", seed: 3, mutation: mutation{Facts: forgetsPromise}},
-		{name: "acknowledgements are forgotten by a restart in place", seed: 264, mutation: mutation{Decision: func(_ *agent.Facts, d *agent.Decision) {
-			for i, a := range d.Actions {
-				if become, ok := a.(agent.BecomePrimary); ok {
-					become.Acks = 0
-					d.Actions[i] = become
+		{name: "acknowledgements are forgotten by a restart in place", seed: 264,
+			mutation: mutation{Decision: func(_ *agent.Facts, d *agent.Decision) {
+				for i, a := range d.Actions {
+					if become, ok := a.(agent.BecomePrimary); ok {
+						become.Acks = 0
+						d.Actions[i] = become
+					}
 				}
-			}
-		}}},
-		{name: "the tail is cut whatever was promised", seed: 2, mutation: mutation{TailAlways: true, Facts: func(f *agent.Facts) {
-			if f.Cluster != nil {
-				c := *f.Cluster
-				if c.Promotion != nil {
-					p := *c.Promotion
-					p.LosslessSince = 1
-					c.Promotion = &p
+			}}},
+		{name: "the tail is cut whatever was promised", seed: 2,
+			mutation: mutation{TailAlways: true, Facts: believesInQuorum}},
+		{name: "a crashed primary that hears nobody recovers", seed: 45,
+			mutation: mutation{Facts: func(f *agent.Facts) {
+				if f.Cluster != nil && f.Cluster.Promotion != nil {
+					f.Word = &agent.Word{At: f.Now, Epoch: f.Cluster.Epoch, Instance: f.Cluster.Promotion.Instance}
 				}
-				f.Cluster = &c
-			}
-		}}},
-		{name: "a crashed primary that hears nobody recovers", seed: 45, mutation: mutation{Facts: func(f *agent.Facts) {
-			if f.Cluster != nil && f.Cluster.Promotion != nil {
-				f.Word = &agent.Word{At: f.Now, Epoch: f.Cluster.Epoch, Instance: f.Cluster.Promotion.Instance}
-			}
-		}}},
-		{name: "a diverged replica acknowledges", seed: 406, mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
-			if d.Reason == "Diverged" && (f.Replicating != f.Cluster.Promotion.Instance || f.Server.Replication != nil && !f.Server.Replication.IORunning) {
-				d.Actions = []agent.Action{agent.Follow{Instance: f.Cluster.Promotion.Instance}}
-			} else if d.Reason == "Diverged" {
-				d.Actions = nil
-			}
-		}}},
+			}}},
+		{name: "a diverged replica acknowledges", seed: 406,
+			mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
+				if d.Reason == "Diverged" && (f.Replicating != f.Cluster.Promotion.Instance ||
+					f.Server.Replication != nil && !f.Server.Replication.IORunning) {
+					d.Actions = []agent.Action{agent.Follow{Instance: f.Cluster.Promotion.Instance}}
+				} else if d.Reason == "Diverged" {
+					d.Actions = nil
+				}
+			}}},
 	}
 }
 
