@@ -3,16 +3,11 @@ package store_test
 import (
 	"bytes"
 	"context"
-	"crypto/md5"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -182,116 +177,6 @@ func TestARefusalForAMomentIsTriedAgain(t *testing.T) {
 	must(t, s.Put(t.Context(), "key", []byte("body")))
 }
 
-func TestASilentStoreIsLeft(t *testing.T) {
-	t.Parallel()
-	over := make(chan struct{})
-	s, _ := faulty(t, forSilence, func(http.ResponseWriter, *http.Request) { <-over })
-	t.Cleanup(func() { close(over) }) // before the server is closed
-	begun := time.Now()
-	for method, err := range everything(t.Context(), s) {
-		if !errors.Is(err, store.Stalled) {
-			t.Errorf("%s: %v", method, err)
-		}
-	}
-	if took := time.Since(begun); took < forSilence.silence || took > 10*time.Second {
-		t.Errorf("it took %s", took)
-	}
-}
-
-func TestASilentStoreEndsARead(t *testing.T) {
-	t.Parallel()
-	over := make(chan struct{})
-	s, _ := faulty(t, forSilence, func(w http.ResponseWriter, _ *http.Request) {
-		head(w, "100")
-		_, _ = w.Write(make([]byte, 50))
-		w.(http.Flusher).Flush()
-		<-over
-	})
-	t.Cleanup(func() { close(over) })
-	n, err := read(t, s)
-	mustFail(t, err, store.Stalled)
-	same(t, n, 50)
-}
-
-func TestASlowStoreIsNotSilent(t *testing.T) {
-	t.Parallel()
-	s, _ := faulty(t, forSlow, func(w http.ResponseWriter, _ *http.Request) {
-		head(w, "30")
-		for range 30 {
-			_, _ = w.Write([]byte("x"))
-			w.(http.Flusher).Flush()
-			time.Sleep(forSlow.silence / 20)
-		}
-	})
-	n, err := read(t, s)
-	must(t, err)
-	same(t, n, 30)
-}
-
-func TestASlowReaderIsNoSilentStore(t *testing.T) {
-	t.Parallel()
-	s, _ := faulty(t, forSlow, func(w http.ResponseWriter, _ *http.Request) {
-		head(w, fmt.Sprint(32<<20)) // more than fits between us
-		_, _ = w.Write(make([]byte, 32<<20))
-	})
-	r, err := s.Get(t.Context(), "key")
-	must(t, err)
-	time.Sleep(forSlow.silence * 3 / 2)
-	n, err := io.Copy(io.Discard, r)
-	must(t, errors.Join(err, r.Close()))
-	same(t, n, int64(32<<20))
-}
-
-func TestALimitedWriterIsNoSilentStore(t *testing.T) {
-	t.Parallel()
-	s, _ := faulty(t, forSlow, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
-	// 4 KiB at once, then the next after a second, which is longer than a silence.
-	must(t, store.Limited(s, 4<<10).Put(t.Context(), "key", make([]byte, 8<<10)))
-}
-
-// TestASlowLineIsNoSilentStore: it takes 1 MiB in a second, with little room on the other side; but
-// more than some packets of the loopback, which the kernel would drop otherwise, and send again after
-// longer and longer pauses.
-func TestASlowLineIsNoSilentStore(t *testing.T) {
-	t.Parallel()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		for piece := make([]byte, 32<<10); ; time.Sleep(time.Second / 32) {
-			if _, err := io.ReadFull(r.Body, piece); err != nil {
-				return
-			}
-		}
-	}))
-	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		must(t, c.(*net.TCPConn).SetReadBuffer(128<<10))
-		return ctx
-	}
-	server.Start()
-	t.Cleanup(server.Close)
-	s := openFor(t, patience{2 * time.Second, time.Second}, configure(t, server.URL))
-	var moved atomic.Int64
-	ctx := store.WithProgress(t.Context(), func() { moved.Add(1) })
-	must(t, s.Put(ctx, "key", make([]byte, 8<<20)))
-	if n := moved.Load(); n < 20 {
-		t.Errorf("it has told of progress %d times", n)
-	}
-}
-
-// head begins an object.
-func head(w http.ResponseWriter, length string) {
-	w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
-	w.Header().Set("Content-Length", length)
-}
-
-// read reads an object to its end or error.
-func read(t *testing.T, s store.Store) (int, error) {
-	t.Helper()
-	r, err := s.Get(t.Context(), "key")
-	must(t, err)
-	body, err := io.ReadAll(r)
-	_ = r.Close()
-	return len(body), err
-}
-
 func TestACutObjectIsNotTakenForAWhole(t *testing.T) {
 	t.Parallel()
 	for name, header := range map[string]string{"Length": "Content-Length: 100\r\n",
@@ -312,19 +197,6 @@ func TestACutObjectIsNotTakenForAWhole(t *testing.T) {
 
 // faultyStore makes a store of which the server answers as it is told.
 type faultyStore func(t *testing.T, p patience, answer http.HandlerFunc) (store.Store, string)
-
-// leavesWhoIsSilent: each call ends although the server does not answer.
-func leavesWhoIsSilent(t *testing.T, server faultyStore) {
-	t.Helper()
-	over := make(chan struct{})
-	s, _ := server(t, forSilence, func(http.ResponseWriter, *http.Request) { <-over })
-	t.Cleanup(func() { close(over) }) // before the server is closed
-	for method, err := range everything(t.Context(), s) {
-		if !errors.Is(err, store.Stalled) {
-			t.Errorf("%s: %v", method, err)
-		}
-	}
-}
 
 // takesNoCutObjectForAWhole: the connection ends in the middle of an object.
 func takesNoCutObjectForAWhole(t *testing.T, server faultyStore) {
@@ -399,73 +271,6 @@ func TestTheCertificateIsJudged(t *testing.T) {
 	must(t, openFor(t, forSuccess, dir).Put(t.Context(), "key", nil))
 }
 
-func TestCredentialsAreReadAgain(t *testing.T) {
-	var last http.Header
-	s, dir := faulty(t, forSuccess, func(_ http.ResponseWriter, r *http.Request) { last = r.Header.Clone() })
-	must(t, s.Put(t.Context(), "key", nil))
-	if !strings.Contains(last.Get("Authorization"), "Credential="+id+"/") {
-		t.Errorf("signed by %s", last.Get("Authorization"))
-	}
-	// As a kubelet replaces a Secret.
-	must(t, os.Mkdir(filepath.Join(dir, "..second"), 0o700))
-	for name, text := range map[string]string{store.FileAccessKeyID: "second\n", store.FileSecretKey: "x",
-		store.FileSessionToken: "token"} {
-		must(t, os.WriteFile(filepath.Join(dir, "..second", name), []byte(text), 0o600))
-	}
-	must(t, os.Symlink("..second", filepath.Join(dir, "..data")))
-	must(t, s.Put(t.Context(), "key", nil))
-	if !strings.Contains(last.Get("Authorization"), "Credential=second/") ||
-		last.Get("X-Amz-Security-Token") != "token" {
-		t.Errorf("signed by %s", last.Get("Authorization"))
-	}
-	must(t, os.Remove(filepath.Join(dir, "..second", store.FileSecretKey)))
-	mustFail(t, s.Put(t.Context(), "key", nil), store.CredentialsWrong)
-}
-
-func TestARequestSaysWhatItCarriesAndHowToKeepIt(t *testing.T) {
-	var last *http.Request
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { last = r }))
-	t.Cleanup(server.Close)
-	dir := storetest.Configure(t, store.Config{Endpoint: server.URL, Bucket: "bucket", Region: "eu-north-1",
-		StorageClass: "STANDARD_IA", ServerSideEncryption: "aws:kms:a-key"},
-		map[string]string{store.FileAccessKeyID: id, store.FileSecretKey: secret})
-	must(t, openFor(t, forSuccess, dir).Put(t.Context(), "key", []byte("body")))
-
-	sha, md := sha256.Sum256([]byte("body")), md5.Sum([]byte("body"))
-	same(t, last.URL.EscapedPath(), "/bucket/key")
-	same(t, last.Header.Get("X-Amz-Content-Sha256"), hex.EncodeToString(sha[:]))
-	same(t, last.Header.Get("Content-Md5"), base64.StdEncoding.EncodeToString(md[:]))
-	same(t, last.Header.Get("X-Amz-Storage-Class"), "STANDARD_IA")
-	same(t, last.Header.Get("X-Amz-Server-Side-Encryption"), "aws:kms")
-	same(t, last.Header.Get("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"), "a-key")
-	signed := last.Header.Get("Authorization")
-	if !strings.Contains(signed, "/eu-north-1/s3/") || !strings.Contains(signed, "x-amz-content-sha256") {
-		t.Errorf("signed by %s", signed)
-	}
-}
-
-func TestAPodsRoleSigns(t *testing.T) {
-	role := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, `{"AccessKeyId":"of-the-role","SecretAccessKey":"x","Token":"token","Expiration":%q}`,
-			time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
-	}))
-	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", role.URL)
-	var last http.Header
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
-		r *http.Request) {
-		last = r.Header.Clone()
-	}))
-	t.Cleanup(server.Close)
-	dir := storetest.Configure(t, store.Config{Endpoint: server.URL, Bucket: "bucket", Ambient: true}, nil)
-	must(t, openFor(t, forSuccess, dir).Put(t.Context(), "key", nil))
-	if !strings.Contains(last.Get("Authorization"), "Credential=of-the-role/") ||
-		last.Get("X-Amz-Security-Token") != "token" {
-		t.Errorf("signed by %s", last.Get("Authorization"))
-	}
-	role.Close()
-	mustFail(t, openFor(t, forRefusal, dir).Put(t.Context(), "key", nil), store.CredentialsWrong)
-}
-
 // shelf is a store of one object, with a condition that it knows or not.
 type shelf struct {
 	mu          sync.Mutex
@@ -518,7 +323,8 @@ func TestAStoreThatOverwritesIsFoundOut(t *testing.T) {
 func TestAListingGoesOnWhereItBroke(t *testing.T) {
 	t.Parallel()
 	pages := map[string]string{
-		"":       `<IsTruncated>true</IsTruncated><NextContinuationToken>next</NextContinuationToken><Contents><Key>path/a</Key></Contents>`,
+		"": `<IsTruncated>true</IsTruncated><NextContinuationToken>next</NextContinuationToken>` +
+			`<Contents><Key>path/a</Key></Contents>`,
 		"path/a": `<IsTruncated>false</IsTruncated><Contents><Key>path/b</Key></Contents>`,
 	}
 	s, _ := faulty(t, forSuccess, func(w http.ResponseWriter, r *http.Request) {
@@ -529,14 +335,4 @@ func TestAListingGoesOnWhereItBroke(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "<ListBucketResult>%s</ListBucketResult>", pages[r.URL.Query().Get("start-after")])
 	})
 	same(t, keys(t, s, ""), []string{"a", "b"})
-}
-
-func TestVirtualHost(t *testing.T) {
-	t.Parallel()
-	dir := storetest.Configure(t, store.Config{Endpoint: "http://store.invalid", Bucket: "bucket", VirtualHost: true},
-		map[string]string{store.FileAccessKeyID: id, store.FileSecretKey: secret})
-	err := openFor(t, forSilence, dir).Put(t.Context(), "key", nil)
-	if err == nil || !strings.Contains(err.Error(), "http://bucket.store.invalid/key") {
-		t.Errorf("not the host that was wanted: %v", err)
-	}
 }
