@@ -159,8 +159,8 @@ func TestARemovalThatFailsIsToldAndTriedAgain(t *testing.T) {
 	w.step()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns",
 		Labels: map[string]string{batchv1.JobNameLabel: "b-remove"}}}
-	pod.Status.ContainerStatuses =
-		[]corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "{}\ncnmsql: StoreAccessDenied: give it the right\n"}}}}
+	ended := &corev1.ContainerStateTerminated{Message: "{}\ncnmsql: StoreAccessDenied: give it the right\n"}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: ended}}}
 	w.Must(w.Create(t.Context(), pod))
 	last := time.Duration(0)
 	for _, age := range []time.Duration{time.Minute, 10 * time.Minute, time.Hour, 100 * time.Hour} {
