@@ -34,7 +34,8 @@ const (
 // semicolon can be part of it.
 var maintenance = regexp.MustCompile(`^(?i:\s*(` +
 	`(repair|analyze)\s+tables?\s+[a-z0-9_$.,` + "`" + `\s]+` +
-	`|flush\s+(privileges|status|user_resources|optimizer_costs|((binary|engine|error|general|relay|slow)\s+)?logs|tables?(\s+[a-z0-9_$.,` + "`" + `\s]+)?)` +
+	`|flush\s+(privileges|status|user_resources|optimizer_costs|((binary|engine|error|general|relay|slow)\s+)?logs` +
+	`|tables?(\s+[a-z0-9_$.,` + "`" + `\s]+)?)` +
 	`)\s*)$`)
 
 // emptied is what a server writes by itself when a table of MEMORY is first opened after it was

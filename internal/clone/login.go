@@ -24,8 +24,8 @@ const (
 	capabilityTransactions     = 1 << 13
 	capabilitySecureConnection = 1 << 15
 	capabilityPluginAuth       = 1 << 19
-	capabilities               = capabilityLongPassword | capabilityProtocol41 | capabilityTLS | capabilityTransactions |
-		capabilitySecureConnection | capabilityPluginAuth
+	capabilities               = capabilityLongPassword | capabilityProtocol41 | capabilityTLS |
+		capabilityTransactions | capabilitySecureConnection | capabilityPluginAuth
 
 	replyOK       = 0x00
 	replyAuthMore = 0x01

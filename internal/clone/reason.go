@@ -31,21 +31,25 @@ var (
 // Refusals by this package.
 var (
 	Encrypted = &Reason{"Encrypted",
-		"the donor has encrypted tablespaces, and a clone would hold their keys in the clear: decrypt them (ENCRYPTION = 'N')"}
+		"the donor has encrypted tablespaces, and a clone would hold their keys in the clear: " +
+			"decrypt them (ENCRYPTION = 'N')"}
 	LogsEncrypted = &Reason{"LogsEncrypted",
 		"a clone would hold the keys of the donor's logs in the clear: set innodb_redo_log_encrypt and " +
 			"innodb_undo_log_encrypt to OFF there; logs of before stay encrypted until the server has written them " +
 			"again"}
 	UnsafeName = &Reason{"UnsafeName",
-		"a file lies outside of the data directory: move its table or tablespace into it (no DATA DIRECTORY, no absolute path)"}
+		"a file lies outside of the data directory: " +
+			"move its table or tablespace into it (no DATA DIRECTORY, no absolute path)"}
 	PageSize = &Reason{"PageSize",
 		"only tablespaces of a server with innodb_page_size=16384 were verified: use such a server"}
 	UnknownVersion = &Reason{"UnknownVersion",
 		"this version was not verified: use a release of this program that knows it"}
 	Malformed = &Reason{"Malformed",
-		"what was received does not follow the protocol: start again; if it stays, the stream is damaged or the server is unlike those verified"}
+		"what was received does not follow the protocol: start again; " +
+			"if it stays, the stream is damaged or the server is unlike those verified"}
 	DonorSilent = &Reason{"DonorSilent",
-		"the donor said nothing for too long: look whether it hangs or waits for prepared transactions, and whether the network drops packets"}
+		"the donor said nothing for too long: " +
+			"look whether it hangs or waits for prepared transactions, and whether the network drops packets"}
 	DonorStops = &Reason{"DonorStops",
 		"the donor ended the clone: mysqld is being stopped, or its session was killed; start again when it serves"}
 	ConnectionLost = &Reason{"ConnectionLost",
@@ -102,8 +106,8 @@ func reasonOf(number uint32) *Reason {
 		return DDLRunning
 	case 3872, 3159: // ER_CLONE_ENCRYPTION, ER_SECURE_TRANSPORT_REQUIRED
 		return NeedsTLS
-	case 1044, 1045, 1130, 1251, 1698, 1820, 1862, 2059, 2061, 3118, 3955: // as in internal/mysql: the account is not let in
-		return LoginDenied
+	case 1044, 1045, 1130, 1251, 1698, 1820, 1862, 2059, 2061, 3118, 3955:
+		return LoginDenied // as in internal/mysql: the account is not let in
 	}
 	return nil
 }

@@ -57,8 +57,10 @@ func (s *Server) CloneState(ctx context.Context) (CloneResult, error) {
 // error, which is that it was interrupted when mysqld was ended meanwhile. What the server has
 // executed is what it was before, and InnoDB may be damaged; mysqld goes on as if nothing was.
 func (s *Server) dataRemoved(ctx context.Context) (removed bool, err error) {
-	err = s.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM performance_schema.clone_status s JOIN performance_schema.clone_progress p ON p.ID = s.ID
-		WHERE p.STAGE = 'DROP DATA' AND p.STATE <> 'Not Started' AND s.STATE <> 'Completed' AND s.ERROR_NO <> 0)`).Scan(&removed)
+	err = s.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1
+		FROM performance_schema.clone_status s JOIN performance_schema.clone_progress p ON p.ID = s.ID
+		WHERE p.STAGE = 'DROP DATA' AND p.STATE <> 'Not Started'
+			AND s.STATE <> 'Completed' AND s.ERROR_NO <> 0)`).Scan(&removed)
 	if err != nil {
 		return false, fmt.Errorf("asking whether a clone has removed the data: %w", err)
 	}

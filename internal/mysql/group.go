@@ -102,9 +102,11 @@ func messageCache(memory int64) int64 {
 
 // memberLag is how many seconds ago the oldest transaction was committed that the workers
 // of the group's channel apply, or wait with until those before are committed; 0 if none.
-const memberLag = `SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, APPLYING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP, NOW(6))), 0) / 1000000
+const memberLag = `SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND,
+		APPLYING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP, NOW(6))), 0) / 1000000
 	FROM performance_schema.replication_applier_status_by_worker
-	WHERE CHANNEL_NAME = 'group_replication_applier' AND APPLYING_TRANSACTION <> '' AND APPLYING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP > 0`
+	WHERE CHANNEL_NAME = 'group_replication_applier' AND APPLYING_TRANSACTION <> ''
+		AND APPLYING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP > 0`
 
 // GroupView asks for the group as this server sees it.
 func (s *Server) GroupView(ctx context.Context) (*core.GroupView, error) {
@@ -116,8 +118,10 @@ func groupQuestions(out *core.GroupView) []question {
 	var me string
 	var view, received sql.NullString
 	return []question{{"asking mysqld for its group", `SELECT @@global.server_uuid,
-		(SELECT VIEW_ID FROM performance_schema.replication_group_member_stats WHERE MEMBER_ID = @@global.server_uuid AND CHANNEL_NAME = 'group_replication_applier'),
-		(SELECT RECEIVED_TRANSACTION_SET FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = 'group_replication_applier'),
+		(SELECT VIEW_ID FROM performance_schema.replication_group_member_stats
+			WHERE MEMBER_ID = @@global.server_uuid AND CHANNEL_NAME = 'group_replication_applier'),
+		(SELECT RECEIVED_TRANSACTION_SET FROM performance_schema.replication_connection_status
+			WHERE CHANNEL_NAME = 'group_replication_applier'),
 		(` + memberLag + `)`, func(rows *sql.Rows) (err error) {
 		if err = readOne(rows, &me, &view, &received, &out.LagSeconds); err != nil {
 			return err

@@ -47,8 +47,8 @@ var (
 func parametersOfServer(t *testing.T) []string {
 	root := os.Getenv("CNMSQL_MYSQL_ROOTFS")
 	if root == "" {
-		t.Skip(
-			"set CNMSQL_MYSQL_ROOTFS to the directory that `go run ./tools/image mysql-rootfs` prints, to ask a real mysqld")
+		t.Skip("set CNMSQL_MYSQL_ROOTFS to the directory that `go run ./tools/image mysql-rootfs` prints, " +
+			"to ask a real mysqld")
 	}
 	lib := filepath.Join(root, "usr/lib/x86_64-linux-gnu") + ":" + filepath.Join(root, "usr/lib/mysql/private")
 	out, err := exec.CommandContext(t.Context(), root+"/lib64/ld-linux-x86-64.so.2", "--library-path", lib,

@@ -80,7 +80,8 @@ func (f First) noted() []statement {
 // which is no error.
 func (s *Server) PasswordsOf(ctx context.Context, user, host string) (p Passwords, exists bool, err error) {
 	var text sql.NullString
-	err = s.db.QueryRowContext(ctx, "SELECT ATTRIBUTE FROM information_schema.USER_ATTRIBUTES WHERE USER = ? AND HOST = ?",
+	err = s.db.QueryRowContext(ctx,
+		"SELECT ATTRIBUTE FROM information_schema.USER_ATTRIBUTES WHERE USER = ? AND HOST = ?",
 		user, host).Scan(&text)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

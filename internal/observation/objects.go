@@ -209,7 +209,8 @@ func classProblem(c *v1alpha1.Cluster, v *corev1.PersistentVolumeClaim,
 		return nil
 	case wanted != nil:
 		return &core.Problem{Reason: core.ProblemClassNotFound, Message: "the StorageClass " + *wanted +
-			" does not exist: create it, or delete this Cluster and create it with a class that kubectl get storageclass lists"}
+			" does not exist: create it, " +
+			"or delete this Cluster and create it with a class that kubectl get storageclass lists"}
 	default:
 		return &core.Problem{Reason: core.ProblemNoDefaultClass, Message: "spec.storage.storageClass is " +
 			"empty and there is no default StorageClass: mark one as default, or name one in a new Cluster"}

@@ -90,8 +90,8 @@ func TestAnAcceptedLossIsOfOneEpoch(t *testing.T) {
 		"c-2@7": {To: "c-2", Epoch: 7}, "c-2@0": {To: "c-2"}, "c-2": {To: "c-2", Epoch: -1},
 		"c-2@": {To: "c-2", Epoch: -1}, "c-2@x": {To: "c-2", Epoch: -1},
 	} {
-		c :=
-			&v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationAcceptLoss: text}}}
+		c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{
+			Annotations: map[string]string{v1alpha1.AnnotationAcceptLoss: text}}}
 		if got := observation.OverrideWish(c); *got != want {
 			t.Errorf("%q is %+v, want %+v", text, *got, want)
 		}

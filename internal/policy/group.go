@@ -26,7 +26,8 @@ func Group() *admissionv1.ValidatingAdmissionPolicy {
 		},
 		{
 			Expression: "!has(variables.old.groupName) || variables.old.groupName == '' || variables.kept && " +
-				"has(object.status.groupReplication.groupName) && object.status.groupReplication.groupName == variables.old.groupName",
+				"has(object.status.groupReplication.groupName) && " +
+				"object.status.groupReplication.groupName == variables.old.groupName",
 			Message: "status.groupReplication.groupName cannot be changed: members with another name are another group",
 		},
 	}

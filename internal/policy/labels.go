@@ -61,7 +61,8 @@ func PodLabels() *admissionv1.ValidatingAdmissionPolicy {
 		{
 			Expression: "!(" + carries("object") + ") || variables.controlled && variables.named",
 			MessageExpression: "'this Pod is no instance of Cluster ' + variables.cluster + ', which controls its " +
-				"instances and names them: with the labels of one its Services would lead clients here. A copy of an instance must leave out " + strings.Join(resources.RoutingLabels, ", ") + "'",
+				"instances and names them: with the labels of one its Services would lead clients here. " +
+				"A copy of an instance must leave out " + strings.Join(resources.RoutingLabels, ", ") + "'",
 		},
 	}
 	return p

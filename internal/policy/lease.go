@@ -73,7 +73,8 @@ func Lease() *admissionv1.ValidatingAdmissionPolicy {
 		{Reason: &forbidden,
 			Expression: "variables.before == '' || variables.before == variables.me" +
 				" || variables.epoch > variables.epochBefore",
-			MessageExpression: "variables.me + ' may take the Lease from ' + variables.before + ' for a later epoch only'"},
+			MessageExpression: "variables.me + ' may take the Lease from ' + variables.before + " +
+				"' for a later epoch only'"},
 	}
 	return p
 }
@@ -126,7 +127,8 @@ func LeaseWriters() *admissionv1.ValidatingAdmissionPolicy {
 	p := newLeasePolicy(LeaseWritersName, admissionv1.Create, admissionv1.Update, admissionv1.Delete)
 	p.Spec.MatchConstraints.ObjectSelector = labelled()
 	isRecord := func(of string) string {
-		return fmt.Sprintf("(%[1]s != null && %[2]s != '' && %[1]s.metadata.name == %[2]s + '-primary')", of, labelOf(of))
+		return fmt.Sprintf("(%[1]s != null && %[2]s != '' && %[1]s.metadata.name == %[2]s + '-primary')",
+			of, labelOf(of))
 	}
 	p.Spec.MatchConditions = []admissionv1.MatchCondition{
 		{Name: "of-a-primary", Expression: isRecord("object") + " || " + isRecord("oldObject")},

@@ -32,7 +32,8 @@ func Parameters(table []mysql.OwnedParameter) *admissionv1.ValidatingAdmissionPo
 			Message:    "spec.mysql.parameters holds what is not the name of a parameter",
 			Expression: "variables.misspelt.size() == 0",
 			MessageExpression: "'spec.mysql.parameters: not the name of a parameter: \"' + variables.misspelt.map(k, " +
-				"k.replace('\\n', ' ').replace('\\r', ' ')).join('\", \"') + '\"; a name begins with a letter and holds letters, digits, _, - and . only'",
+				"k.replace('\\n', ' ').replace('\\r', ' ')).join('\", \"') + " +
+				"'\"; a name begins with a letter and holds letters, digits, _, - and . only'",
 		},
 		{
 			Message:    "spec.mysql.parameters holds a value of more than one line; write it in one",

@@ -31,7 +31,9 @@ func InstancePod() *admissionv1.ValidatingAdmissionPolicy {
 		{Name: "old", Expression: "has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}"},
 		{Name: "new", Expression: "has(object.metadata.annotations) ? object.metadata.annotations : {}"},
 		{Name: "annotations", Expression: fmt.Sprintf(
-			"(variables.new.filter(k, !(k in variables.old) || variables.new[k] != variables.old[k]) + variables.old.filter(k, !(k in variables.new))).filter(k, k != '%s')", v1alpha1.AnnotationGroupObserved)},
+			"(variables.new.filter(k, !(k in variables.old) || variables.new[k] != variables.old[k]) + "+
+				"variables.old.filter(k, !(k in variables.new))).filter(k, k != '%s')",
+			v1alpha1.AnnotationGroupObserved)},
 		{Name: "rest", Expression: same("object.metadata.?labels", "{}") + " && " + same("object.metadata.?finalizers",
 			"[]") + " && " + same("object.metadata.?ownerReferences", "[]")},
 	}

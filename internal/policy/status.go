@@ -14,7 +14,8 @@ const InstanceStatusName = "cnmsql-instance-status"
 // byInstance tells whether a request comes from an instance of the Cluster that it
 // is about. The name of a namespace or a Cluster holds no character that means
 // something in a regular expression.
-const byInstance = "request.userInfo.username.matches('^system:serviceaccount:' + request.namespace + ':' + request.name + '-[1-9][0-9]*$')"
+const byInstance = "request.userInfo.username.matches(" +
+	"'^system:serviceaccount:' + request.namespace + ':' + request.name + '-[1-9][0-9]*$')"
 
 // oldStatus and newStatus are the status as it is and as it is to be; without one, empty.
 var (
@@ -74,7 +75,8 @@ func InstanceStatus() *admissionv1.ValidatingAdmissionPolicy {
 		},
 		{
 			Expression: "!variables.claims || ('targetPrimary' in variables.old && " +
-				"variables.old.targetPrimary == variables.me && 'promotion' in variables.old && variables.old.promotion.instance == variables.me)",
+				"variables.old.targetPrimary == variables.me && 'promotion' in variables.old && " +
+				"variables.old.promotion.instance == variables.me)",
 			MessageExpression: "variables.me + ' may set status.currentPrimary only while status.targetPrimary and " +
 				"status.promotion.instance are ' + variables.me",
 		},

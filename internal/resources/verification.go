@@ -32,8 +32,9 @@ func ThrowAway(c *v1alpha1.Cluster, target string) *v1alpha1.Cluster {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: verify.CopyName(c.Name), Namespace: c.Namespace,
 			Labels: map[string]string{v1alpha1.LabelVerifies: c.Name},
-			Annotations: map[string]string{v1alpha1.AnnotationThrowAway: "made to try the backups of Cluster " + c.Name +
-				"; it is deleted with its volume when that has ended. Do not use it"},
+			Annotations: map[string]string{
+				v1alpha1.AnnotationThrowAway: "made to try the backups of Cluster " + c.Name +
+					"; it is deleted with its volume when that has ended. Do not use it"},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(c,
 				v1alpha1.GroupVersion.WithKind("Cluster"))},
 		}}

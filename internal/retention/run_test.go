@@ -52,10 +52,14 @@ func tenDays(t *testing.T) *memory {
 			First: day(n, 12), Last: day(n, 12), Transactions: 1}
 		m.part(t, p)
 	}
-	for key, modified := range map[string]time.Time{"db/base/given-up/part-00000001-000000.zst": day(1, 0),
-		"db/base/new/part-00000001-000000.zst": day(8, 0),
-		"db/notes.txt":                         day(0, 0), "db/base/day1/README": day(0, 0), "db/log/0000000001/index": day(0, 0),
-		"db-2/identity.json": day(0, 0)} {
+	for key, modified := range map[string]time.Time{
+		"db/base/given-up/part-00000001-000000.zst": day(1, 0),
+		"db/base/new/part-00000001-000000.zst":      day(8, 0),
+		"db/notes.txt":                              day(0, 0),
+		"db/base/day1/README":                       day(0, 0),
+		"db/log/0000000001/index":                   day(0, 0),
+		"db-2/identity.json":                        day(0, 0),
+	} {
 		m.objects[key], m.modified[key] = []byte("x"), modified
 	}
 	return m

@@ -15,11 +15,14 @@ func (r *Reason) Error() string { return r.Name + ": " + r.Advice }
 // Refusals.
 var (
 	KeyInvalid = &Reason{string(core.KeyInvalid),
-		"this is no identity of age, as age-keygen makes them: put its whole output, the line AGE-SECRET-KEY-1... included, into the key of the Secret"}
+		"this is no identity of age, as age-keygen makes them: " +
+			"put its whole output, the line AGE-SECRET-KEY-1... included, into the key of the Secret"}
 	KeyMissing = &Reason{string(core.KeyMissing),
-		"what is encrypted needs its key: name it in objectStore.encryption.identity, and put the identity into that Secret"}
+		"what is encrypted needs its key: name it in objectStore.encryption.identity, " +
+			"and put the identity into that Secret"}
 	KeyWrong = &Reason{string(core.KeyWrong),
-		"it was encrypted to another key: add the identity of that recipient as a line of its own to the Secret which objectStore.encryption.identity names"}
+		"it was encrypted to another key: add the identity of that recipient as a line of its own " +
+			"to the Secret which objectStore.encryption.identity names"}
 )
 
 // refuse says what was wrong, and by which name.
