@@ -132,7 +132,8 @@ func render(b *book) string {
 	if f := b.Floor; f != nil {
 		fmt.Fprintf(&t, "\n| Kubernetes alone: write to the Service → a new connection reaches another Pod (%d runs) "+
 			"| min | median | max |\n|---|---|---|---|\n"+
-			"| no endpoint had changed for 3 s | %.3f s | %.3f s | %.3f s |\n| another endpoint had changed 0.1 s before | %.3f s | %.3f s | %.3f s |\n",
+			"| no endpoint had changed for 3 s | %.3f s | %.3f s | %.3f s |\n"+
+			"| another endpoint had changed 0.1 s before | %.3f s | %.3f s | %.3f s |\n",
 			f.Runs, f.Quiet[0], f.Quiet[1], f.Quiet[2], f.Busy[0], f.Busy[1], f.Busy[2])
 	}
 	t.WriteString("\n")

@@ -9,7 +9,8 @@ import (
 )
 
 func TestTheWritersLogIsProgressAndThenItsLastWord(t *testing.T) {
-	log := `06:29:16.423  acknowledged 12 (+12)  unknown 0  refused 0  unconnected 0  last ack 1.0 ms ago  longest gap 3.0 ms
+	log := "06:29:16.423  acknowledged 12 (+12)  unknown 0  refused 0  unconnected 0  last ack 1.0 ms ago  " +
+		`longest gap 3.0 ms
 06:29:17.423  acknowledged 655 (+643)  unknown 4  refused 0  unconnected 0  last ack 1.0 ms ago  longest gap 3.0 ms
 {
   "acknowledged": 700,

@@ -84,7 +84,8 @@ func open(ctx context.Context) (*stage, error) {
 	operator, mysql := os.Getenv("OPERATOR_IMAGE"), os.Getenv("MYSQL_IMAGE")
 	if operator == "" || mysql == "" {
 		return nil, fmt.Errorf("KUBECONFIG is set: name images that the nodes of that Kubernetes can pull in " +
-			"OPERATOR_IMAGE (built with docker build --target demo) and MYSQL_IMAGE (for example mysql:9.7); unset KUBECONFIG for a local Kubernetes")
+			"OPERATOR_IMAGE (built with docker build --target demo) and MYSQL_IMAGE (for example mysql:9.7); " +
+			"unset KUBECONFIG for a local Kubernetes")
 	}
 	bed, err := testbed.Existing(ctx, kubeconfig, os.Stdout)
 	if err != nil {

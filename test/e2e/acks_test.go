@@ -102,7 +102,8 @@ func (wt *waiting) allWait(db *sql.DB) {
 	running, waits := 0, 0
 	err := wait.PollUntilContextTimeout(wt.w.ctx, 20*time.Millisecond, 10*time.Second, true,
 		func(ctx context.Context) (bool, error) {
-			err := db.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(state LIKE 'Waiting for semi-sync ACK%'), 0) FROM information_schema.processlist
+			err := db.QueryRowContext(ctx, `SELECT COUNT(*),
+				COALESCE(SUM(state LIKE 'Waiting for semi-sync ACK%'), 0) FROM information_schema.processlist
 			WHERE info LIKE 'INSERT INTO app.waits%'`).Scan(&running, &waits)
 			return running == wt.count && waits > 0, err
 		})

@@ -24,7 +24,10 @@ const additionalServices = `
     services:
       additional:
       - {name: orders, selectorType: rw, serviceTemplate: {spec: {type: NodePort}}}
-      - {name: reports, selectorType: ro, updateStrategy: replace, serviceTemplate: {metadata: {labels: {pool: reporting}}}}
+      - name: reports
+        selectorType: ro
+        updateStrategy: replace
+        serviceTemplate: {metadata: {labels: {pool: reporting}}}
       - {name: dashboards, selectorType: r}
 `
 
@@ -124,12 +127,16 @@ func (w *world) awaitServices(want ...string) {
 
 func (w *world) servicesFollowTheSpec() {
 	w.awaitServices("services-r ClusterIP  ", "services-ro ClusterIP  ", "services-rw ClusterIP  ")
-	w.manage(`{"disabledDefaultServices":["ro"],"template":{"metadata":{"labels":{"pool":"shop"},"annotations":{"scheme":"internal"}},"spec":{"type":"NodePort"}},
-		"additional":[{"name":"orders","selectorType":"rw"},{"name":"elsewhere","selectorType":"r","serviceTemplate":{"spec":{"type":"ExternalName","externalName":"db.example.com"}}}]}`)
+	w.manage(`{"disabledDefaultServices":["ro"],
+		"template":{"metadata":{"labels":{"pool":"shop"},"annotations":{"scheme":"internal"}},
+			"spec":{"type":"NodePort"}},
+		"additional":[{"name":"orders","selectorType":"rw"},{"name":"elsewhere","selectorType":"r",
+			"serviceTemplate":{"spec":{"type":"ExternalName","externalName":"db.example.com"}}}]}`)
 	w.awaitServices("services-elsewhere ExternalName  ", "services-orders ClusterIP  ",
 		"services-r NodePort shop internal", "services-rw NodePort shop internal")
 	w.manage(`{"disabledDefaultServices":null,"template":{"metadata":{"annotations":null},"spec":null},
-		"additional":[{"name":"orders","selectorType":"rw","serviceTemplate":{"spec":{"type":"LoadBalancer"}}},{"name":"elsewhere","selectorType":"r"}]}`)
+		"additional":[{"name":"orders","selectorType":"rw","serviceTemplate":{"spec":{"type":"LoadBalancer"}}},
+			{"name":"elsewhere","selectorType":"r"}]}`)
 	w.awaitServices("services-elsewhere ClusterIP  ", "services-orders LoadBalancer  ", "services-r ClusterIP shop ",
 		"services-ro ClusterIP shop ", "services-rw ClusterIP shop ")
 	w.manageNothing()
@@ -139,8 +146,9 @@ func (w *world) servicesFollowTheSpec() {
 // refusedServiceHoldsUpNothingElse: the API server refuses an additional Service for what
 // no schema can know. It is told; the other Services are made, and Pods.
 func (w *world) refusedServiceHoldsUpNothingElse() {
-	w.manage(`{"additional":[{"name":"first","selectorType":"rw","serviceTemplate":{"spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":32111}}},
-		{"name":"second","selectorType":"rw","serviceTemplate":{"spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":32111}}},
+	const oneNodePort = `{"spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":32111}}`
+	w.manage(`{"additional":[{"name":"first","selectorType":"rw","serviceTemplate":` + oneNodePort + `},
+		{"name":"second","selectorType":"rw","serviceTemplate":` + oneNodePort + `},
 		{"name":"third","selectorType":"rw"}]}`)
 	w.awaitServices("services-first LoadBalancer  ", "services-r ClusterIP  ", "services-ro ClusterIP  ",
 		"services-rw ClusterIP  ", "services-third ClusterIP  ")

@@ -133,7 +133,8 @@ func (s *soak) judgeTables(ctx context.Context, name string) (string, error) {
 	}
 	s.judged.rows = v.Rows
 	return s.ask(ctx, name, `SELECT CONCAT(@@GLOBAL.gtid_executed, ' ',
-		(SELECT CONCAT(COUNT(*), ' ', BIT_XOR(CRC32(CONCAT_WS(' ', run, conn, seq, payload)))) FROM app.writer_rows), ' ',
+		(SELECT CONCAT(COUNT(*), ' ', BIT_XOR(CRC32(CONCAT_WS(' ', run, conn, seq, payload))))
+			FROM app.writer_rows), ' ',
 		(SELECT CONCAT(COUNT(*), ' ', BIT_XOR(CRC32(CONCAT_WS(' ', id, v, looks)))) FROM app.registers))`)
 }
 

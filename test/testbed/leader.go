@@ -21,7 +21,8 @@ func (b *Bed) Leader(ctx context.Context) (*corev1.Pod, error) {
 	first := ""
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true,
 		func(ctx context.Context) (bool, error) {
-			err := b.Client.Get(ctx, types.NamespacedName{Namespace: OperatorNamespace, Name: "cnmsql-operator"}, &lease)
+			name := types.NamespacedName{Namespace: OperatorNamespace, Name: "cnmsql-operator"}
+			err := b.Client.Get(ctx, name, &lease)
 			if err != nil || first == "" {
 				first = lease.ResourceVersion
 				return false, nil

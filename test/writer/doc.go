@@ -11,8 +11,10 @@
 // Every attempt to insert a row has exactly one outcome:
 //
 //   - Acknowledged: the server answered OK. The row must be there for ever.
-//   - Unknown: the statement may have reached the server, and no answer that settles it came back. The row may be there or not.
-//   - Refused: the server answered with an error, as a read-only server does, or the statement never left. The row must not be there.
+//   - Unknown: the statement may have reached the server, and no answer that settles it came back.
+//     The row may be there or not.
+//   - Refused: the server answered with an error, as a read-only server does, or the statement never left.
+//     The row must not be there.
 //
 // A sequence number is used for one attempt only, whatever its outcome, so that a row in the
 // table can be traced to one attempt. Connections that could not be made are counted apart

@@ -128,7 +128,8 @@ func hopeless(err error) bool {
 		return false
 	}
 	switch answer.Number {
-	case 1044, 1045, 1130, 1142, 1227: // access denied: to a database, to the server (user, host), to a table, for lack of a privilege
+	// Access denied: to a database, to the server (user, host), to a table, for lack of a privilege.
+	case 1044, 1045, 1130, 1142, 1227:
 		return true
 	}
 	return false

@@ -50,7 +50,8 @@ func write(file string) error {
 	}
 	head := fmt.Sprintf("# Decisions\n\nEvery decision that could lose data is made by code without I/O, and told as "+
 		"a story that is also its test: "+
-		"what is known, and what is done about it. These are the %d stories (made by `make generate`; `go test ./internal/core/...` runs them).\n", total)
+		"what is known, and what is done about it. "+
+		"These are the %d stories (made by `make generate`; `go test ./internal/core/...` runs them).\n", total)
 	return os.WriteFile(file, []byte(head+b.String()), 0o644)
 }
 

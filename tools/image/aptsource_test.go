@@ -16,7 +16,8 @@ func TestMirrorIsWhereTheMachineTakesDebianFrom(t *testing.T) {
 		"deb822, with comments and a security stanza": {fstest.MapFS{
 			"etc/apt/sources.list.d/debian.sources": file("Types: deb\nURIs: " +
 				"http://mirror.example/debian-security\nSuites: bookworm-security\n" +
-				"Components: main\n\nTypes: deb deb-src\n# a comment\nURIs: http://mirror.example/debian\nSuites: bookworm\n bookworm-updates\nComponents: main\n"),
+				"Components: main\n\nTypes: deb deb-src\n# a comment\nURIs: http://mirror.example/debian\n" +
+				"Suites: bookworm\n bookworm-updates\nComponents: main\n"),
 		}, "http://mirror.example/debian"},
 		"one line, with options": {fstest.MapFS{
 			"etc/apt/sources.list": file("# old\ndeb [arch=amd64 signed-by=/k.gpg] https://near.example/debian/ " +

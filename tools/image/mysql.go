@@ -17,7 +17,8 @@ import (
 // mysqlTree is the cached result of one recipe:
 //
 //	CACHE/mysql-KEY/rootfs     the files, to chroot into
-//	CACHE/mysql-KEY/layer.tar  the same as they were when made; images are made from this, so that what tests leave in rootfs stays out
+//	CACHE/mysql-KEY/layer.tar  the same as they were when made; images are made from this, so that
+//	                           what tests leave in rootfs stays out
 //	CACHE/mysql-rootfs         a link to the rootfs that was asked for last; mysql-rootfs-8.0 for that release
 type mysqlTree struct {
 	cache, release, key string

@@ -33,7 +33,8 @@ var chapters = []struct {
 	{core.KindStep, "Steps", "`status.operation.step`."},
 	{core.KindProof, "Proofs", "`status.promotion.proof`: why nobody else takes writes."},
 	{core.KindInstance, "Reasons of an instance", "`status.instancesReported[].reason`, and the label `reason` of " +
-		"the metric `cnmsql_state`: why an instance is in its state. A Pod that does not run has Kubernetes' own reason there."},
+		"the metric `cnmsql_state`: why an instance is in its state. " +
+		"A Pod that does not run has Kubernetes' own reason there."},
 	{core.KindOrder, "Refused orders", "In the message of an event `ActionFailed`, and in logs: why an instance did " +
 		"not do what the operator, or another instance, asked for. Each is tried again."},
 }

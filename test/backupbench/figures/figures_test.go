@@ -74,7 +74,8 @@ func TestThePageTellsWhatTheFileHas(t *testing.T) {
 	text, _ := os.ReadFile(page)
 	for _, want := range []string{
 		"before\n" + place.Begins, place.Ends + "\nafter\n",
-		"`make bench-backup`, 2026-11-23, at abc. Two cores; MySQL 9.7.4. Four tables. Load average when a measurement began: 0.5 to 2.2.",
+		"`make bench-backup`, 2026-11-23, at abc. Two cores; MySQL 9.7.4. Four tables. " +
+			"Load average when a measurement began: 0.5 to 2.2.",
 		"| write | 1.00 GiB | – | 2.0 s | 512 MiB/s | – | – | – | – |",
 		"| backup | 1.00 GiB | 512 MiB | 5.0 s | 205 MiB/s | 100 MiB | 0 MiB | 7.1 s | cp -r: 1.25; write: 2.50 |",
 		"all 4 tables",

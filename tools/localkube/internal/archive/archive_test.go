@@ -55,8 +55,8 @@ func TestGzippedArchive(t *testing.T) {
 }
 
 func TestOCILayout(t *testing.T) {
-	index :=
-		`{"manifests":[{"annotations":{"io.containerd.image.name":"example.invalid/b:2","org.opencontainers.image.ref.name":"2"}}]}`
+	index := `{"manifests":[{"annotations":{"io.containerd.image.name":"example.invalid/b:2",` +
+		`"org.opencontainers.image.ref.name":"2"}}]}`
 	data, err := pack(map[string][]byte{"index.json": []byte(index), "oci-layout": []byte("{}")})
 	if err != nil {
 		t.Fatal(err)
