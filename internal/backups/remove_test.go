@@ -393,7 +393,8 @@ func TestNothingIsRemovedByTheRoleOfSomebodyElse(t *testing.T) {
 		if w.job("b-remove") != nil || again != heldPause && again != firstPause || stored == nil ||
 			stored.Reason != string(core.ReasonBackupRemovalHeld) ||
 			!strings.Contains(stored.Message, "the ServiceAccount b-backup, by which") {
-			t.Errorf("%s: there is a Job: %t; again after %s; it says %+v", name, w.job("b-remove") != nil, again, stored)
+			t.Errorf("%s: there is a Job: %t; again after %s; it says %+v",
+				name, w.job("b-remove") != nil, again, stored)
 		}
 		w.Must(w.Delete(t.Context(), account))
 		if w.step(); w.job("b-remove") == nil {

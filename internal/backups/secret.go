@@ -102,7 +102,8 @@ func Authority(ctx context.Context, from client.Reader, c *v1alpha1.Cluster) (*p
 	case err != nil:
 		return nil, err
 	case !resources.Belongs(c, &s):
-		return nil, &AuthorityError{fmt.Errorf("the Secret %s is not that of the Cluster %s: it has no owner reference "+
+		return nil, &AuthorityError{fmt.Errorf("the Secret %s is not that of the Cluster %s: "+
+			"it has no owner reference "+
 			"to it", name, c.Name)}
 	}
 	ca, err := pki.ParseCA(resources.BundleOf(s.Data))

@@ -44,10 +44,12 @@ func SecretSize() *admissionv1.ValidatingAdmissionPolicy {
 	}
 	p.Spec.Validations = []admissionv1.Validation{{
 		Expression: "variables.data * 3 / 4 + variables.annotations <= " + strconv.Itoa(secretLimit*1024) +
-			" || authorizer.group('" + v1alpha1.GroupVersion.Group + "').resource('clusters').subresource('promotion')" +
+			" || authorizer.group('" + v1alpha1.GroupVersion.Group + "')" +
+			".resource('clusters').subresource('promotion')" +
 			".namespace(request.namespace).name(object.metadata.labels['" + v1alpha1.LabelCluster + "'])" +
 			".check('update').allowed()",
-		Message: fmt.Sprintf("a Secret with the label %s holds at most %d KiB, annotations included: the operator keeps "+
+		Message: fmt.Sprintf("a Secret with the label %s holds at most %d KiB, annotations included: "+
+			"the operator keeps "+
 			"it in memory; leave out the label, which is the operator's", v1alpha1.LabelCluster, secretLimit),
 	}}
 	return p

@@ -144,7 +144,8 @@ func checkUserSecret(c *v1alpha1.Cluster, was string, user map[string][]byte) er
 	}
 	if c.Status.EstablishedAt != nil && was != "" && was != username {
 		return fmt.Errorf("the username in the Secret %s is another by now than that of the application's account, "+
-			"which is not renamed; set the username back to that in the Secret %s, or make an account of the other name "+
+			"which is not renamed; set the username back to that in the Secret %s, "+
+			"or make an account of the other name "+
 			"yourself, whose Secret you keep", name, Names(c.Name).AppSecret())
 	}
 	return nil

@@ -94,5 +94,6 @@ func (f *files) RetrieveWithCredContext(*credentials.CredContext) (credentials.V
 // tokenInTheOpen refuses a store at which a token would be sent without TLS. A signature would be good
 // for one request; a token is good for all of them, for an hour.
 func tokenInTheOpen() error {
-	return refuse(Misconfigured, "the endpoint is not https://: the token of the Pod's identity could be read on the way")
+	return refuse(Misconfigured, "the endpoint is not https://: "+
+		"the token of the Pod's identity could be read on the way")
 }
