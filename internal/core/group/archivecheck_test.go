@@ -101,7 +101,7 @@ func (a *archiving) restore(all *judge.Store, b *backedUp, primary *instance) st
 			// earlier one holds may hold another transaction under that number.
 			right = isLost || b.ahead || b.late
 		case archive.ArchiveGap, archive.PartMissing:
-			right = len(r.Parts) == 0 && r.GTIDs.Subtract(a.gaps).Subtract(a.spared).IsEmpty()
+			right = b.behind || len(r.Parts) == 0 && r.GTIDs.Subtract(a.gaps).Subtract(a.spared).IsEmpty()
 		}
 		if !right {
 			return "it is refused, and need not be: " + r.Error()

@@ -20,8 +20,9 @@ type backedUp struct {
 	of      string
 	content map[int]int
 	// ahead: the member held what the primary had not executed yet. late: its data are of a later epoch
-	// than it names, for the primary changed while it was taken; the group's numbers are judged by the epoch.
-	ahead, late bool
+	// than it names, for the primary changed while it was taken, or the status was set back; the group's
+	// numbers are judged by the epoch. behind: it lacked what had expired already.
+	ahead, late, behind bool
 }
 
 func (b *backedUp) base() archive.Base {
@@ -81,12 +82,14 @@ func (a *archiving) backUp() {
 	case r.wait == 0:
 		primary := a.s.get(a.s.primary)
 		r.wait, r.Point, r.End, r.content = -1, a.s.now.Add(a.ahead[0]), in.executed, maps.Clone(in.content)
-		r.late = a.s.cluster.Status.Epoch > r.Epoch
+		r.late = max(a.s.cluster.Status.Epoch, a.s.lastEpoch()) > r.Epoch
 		r.ahead = primary == nil || !primary.executed.Contains(in.executed)
 	case r.upTo > 0:
 		r.upTo--
 	default:
 		r.Ended, r.Written = a.s.now.Add(a.ahead[0]), a.s.now
+		no := a.archived().Select(r.base(), archive.Target{}).Refusal
+		r.behind = no != nil && no.Reason == archive.PartMissing
 		a.backups, a.running = append(a.backups, r.backedUp), nil
 	}
 }

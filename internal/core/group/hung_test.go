@@ -133,7 +133,7 @@ func (s *sim) endHangs(step func(int) string) string {
 		s.hangs(in)
 	}
 	if in := s.get(s.primary); in != nil && in.isHung() {
-		awaited := s.goesOnWithout(in) && s.knowsMajority(in)
+		awaited := s.goesOnWithout(in) && s.knowsMajority(in) && s.areMostHeard(in)
 		if why := step(30); why != "" {
 			return why
 		}
@@ -152,6 +152,17 @@ func (s *sim) allGoOn(is func(*instance) bool) {
 			s.goOn(in)
 		}
 	}
+}
+
+// areMostHeard reports whether most of all instances are other members that answer: nobody knows of the rest.
+func (s *sim) areMostHeard(but *instance) bool {
+	n := 0
+	for _, in := range s.all {
+		if in != but && in.answers() && s.isMember(in.name) && in.state == "" {
+			n++
+		}
+	}
+	return 2*n > len(s.all)
 }
 
 // knowsMajority reports whether the others whom mysqld saw last, before it hung, are online still, and a

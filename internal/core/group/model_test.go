@@ -80,6 +80,7 @@ type world struct {
 	view    []string
 	primary string
 	changes int
+	past    bool                   // the status is one of before, and the operator has not looked at it yet
 	slow    bool                   // the group does not hand over when it is asked to
 	pulls   func(name string) bool // whether a Pod that is made does not start, for its image is pulled
 	// diligence is how many steps a manager takes at a time, rejoins whether mysqld comes back
@@ -147,7 +148,7 @@ func (w *world) settle() {
 // human had the operator take them for it.
 func (w *world) revive() {
 	s := w.cluster.Status
-	if s.Group == nil || !s.Group.HasQuorum || w.hasQuorum() {
+	if s.Group == nil || !s.Group.HasQuorum || w.past || w.hasQuorum() {
 		return
 	}
 	for _, in := range w.all {

@@ -60,6 +60,8 @@ var foundBy = map[string]uint64{
 	"a primary that hangs is let be":                                                25,
 	"a primary that hangs is killed whoever is left":                                32,
 	"a primary that hangs is said to take writes":                                   11,
+	"that the status was set back is not noticed":                                   29,
+	"whoever is out of the group when its status is mended joins as others do":      84,
 }
 
 // TestMutants: each mistake is found within so many seeds.
@@ -71,6 +73,7 @@ func TestMutants(t *testing.T) {
 	maps.Copy(all, archiveMutants())
 	maps.Copy(all, gapMutants())
 	maps.Copy(all, hungMutants())
+	maps.Copy(all, setBackMutants())
 	for name, mut := range all {
 		t.Run(name, func(t *testing.T) {
 			for n := range uint64(within) + 1 {

@@ -115,7 +115,7 @@ func (s *sim) checkOutage(plan core.Plan) string {
 // forgetsGiven tells of one that is said never to have had data, and has had some.
 func (s *sim) forgetsGiven() string {
 	for _, in := range s.all {
-		if in.given && s.cluster.Status.Group.IsNew(in.name) {
+		if in.given && !s.isPast() && s.cluster.Status.Group.IsNew(in.name) {
 			return "I6: " + in.name + " is said to be new, and was given data"
 		}
 	}

@@ -49,7 +49,8 @@ type sim struct {
 // played as ever.
 type rare struct {
 	pageCache
-	hanging hanging
+	hanging  hanging
+	setBacks setBacks
 }
 
 // pageCache is what a loss of power may take: what was received and not applied. Its dice are its own.
@@ -71,6 +72,7 @@ func newSim(seed uint64, mut mutation) *sim {
 	s.archive = newArchiving(s, seed)
 	s.pageCache = pageCache{cache: rand.New(rand.NewPCG(seed, 53))}
 	s.drawHangs(seed)
+	s.drawSetBacks(seed)
 	if seed%5 == 3 { // the others are played as ever
 		s.pulling = rand.New(rand.NewPCG(seed, 59))
 		s.pulls = func(string) bool { return s.cluster.Status.Group.WasMade() && s.pulling.IntN(2) == 0 }
@@ -260,6 +262,9 @@ func (s *sim) heal() {
 // pass is one pass of the operator; its violation of an invariant is returned.
 func (s *sim) pass() string {
 	s.outnumber()
+	if why := s.hindsight(false); why != "" {
+		return why
+	}
 	o := s.observe()
 	s.foresee(&o)
 	if s.mut.observe != nil {
@@ -270,11 +275,11 @@ func (s *sim) pass() string {
 		s.mut.plan(&o, &plan)
 	}
 	had, before, primary := s.hasQuorum(), s.cluster.Status, s.primary
-	s.cluster.Status, s.memory, s.before = plan.Status, plan.Carried, before
+	s.cluster.Status, s.memory, s.before, s.past = plan.Status, plan.Carried, before, false
 	if before.Group != nil && before.Group.Bootstrapped && !plan.Status.Group.Bootstrapped {
 		return "I5: the group is said not to be made any more"
 	}
-	if why := cmp.Or(s.slandered(before.Diverged), s.saysHung()); why != "" {
+	if why := cmp.Or(s.slandered(before.Diverged), s.saysHung(), s.checkEpoch(before)); why != "" {
 		return why
 	}
 	s.witness(plan)
@@ -320,7 +325,7 @@ func (s *sim) outnumber() {
 // slandered: an instance is said to have diverged that holds nothing but what the group
 // holds, or has accepted.
 func (s *sim) slandered(before []string) string {
-	if !s.hasQuorum() {
+	if !s.hasQuorum() || s.isPast() { // what one says by a status may be held against an earlier one
 		return ""
 	}
 	for _, name := range s.cluster.Status.Diverged {
@@ -402,6 +407,14 @@ func (s *sim) catchUp() {
 }
 
 func play(seed uint64, mut mutation) (violation string, story []string) {
+	violation, story = playAll(seed, mut)
+	if violation == theirs {
+		return "", append(story, theirs)
+	}
+	return violation, story
+}
+
+func playAll(seed uint64, mut mutation) (violation string, story []string) {
 	s := newSim(seed, mut)
 	step := func(passes int) string {
 		for range passes {
@@ -429,7 +442,7 @@ func play(seed uint64, mut mutation) (violation string, story []string) {
 		s.pull(4)
 		s.fault()
 		s.write()
-		if why := s.hangNow(step); why != "" {
+		if why := cmp.Or(s.hangNow(step), s.setBackNow(step)); why != "" {
 			return why, s.story
 		}
 		if why := step(1 + s.rng.IntN(6)); why != "" {
@@ -459,6 +472,9 @@ func (s *sim) ends(step func(int) string) string {
 	for n := range 10 { // what is ordered may not come about, twice, and each takes two words
 		if phase := s.cluster.Status.Phase; s.hasQuorum() && phase != core.PhaseBlocked && phase != core.PhaseFailover {
 			break
+		}
+		if why := s.hindsight(true); why != "" {
+			return why
 		}
 		switch {
 		case n > 0 && s.refusal == core.RefusalSplitBrain:
@@ -536,6 +552,7 @@ var occasions = []struct {
 	oneIn      int
 }{
 	{"a group was rebooted without a human's word", string(core.ReasonTotalOutage), 100},
+	{"a status that was set back was mended", string(core.ReasonStatusRestored), 100},
 	{"a primary that hangs was killed by its manager", killsHung, 100},
 }
 
