@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	driver "github.com/go-sql-driver/mysql"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
@@ -326,8 +327,9 @@ func TestAPrimaryThatWasExpelledComesBackByItself(t *testing.T) {
 	w.await(n[0], "expelled", func(r core.Report) bool {
 		return r.Reason == core.MemberIsInError && r.Server.SuperReadOnly && !r.TakesWrites()
 	})
-	if _, err := db.Exec("INSERT INTO app.t VALUES (1)"); err == nil {
-		t.Error("it took a write when it was expelled")
+	var refused *driver.MySQLError
+	if _, err := db.Exec("INSERT INTO app_db.t VALUES (1)"); !errors.As(err, &refused) || refused.Number != 1290 {
+		t.Errorf("asked to write when it was expelled, it says %v", err)
 	}
 	w.awaitRole(n[0], core.MemberSecondary)
 	var times int
