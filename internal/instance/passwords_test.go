@@ -23,6 +23,19 @@ func (w *world) awaitFollowed(n *node) {
 	})
 }
 
+// lookedAfterAccounts has the keeper of the accounts look at servers and Secrets, and returns when it has.
+// A third ring finds room only when the second was heard, and that is after the look that the first has caused.
+func (w *world) lookedAfterAccounts(n *node) {
+	w.t.Helper()
+	for range 3 {
+		select {
+		case n.m.keeper.wake <- struct{}{}:
+		case <-time.After(patience):
+			w.t.Fatal("nobody looks after the accounts")
+		}
+	}
+}
+
 // awaitLogin waits until an application is let in with one password, and not with another.
 func (w *world) awaitLogin(n *node, password, former string) {
 	w.t.Helper()
