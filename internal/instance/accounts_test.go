@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"database/sql"
 	"net"
 	"strconv"
 	"strings"
@@ -147,4 +148,16 @@ func (w *world) login(n *node, user, password, tls string) error {
 		_ = conn.Close()
 	}
 	return err
+}
+
+// rootOf connects as root, through the socket.
+func (w *world) rootOf(n *node) *sql.DB {
+	c := driver.NewConfig()
+	c.Net, c.Addr, c.User, c.Passwd, c.Logger = "unix", n.opt.Dirs.socket(), "root",
+		"root-password", &driver.NopLogger{}
+	connector, err := driver.NewConnector(c)
+	must(w.t, err)
+	db := sql.OpenDB(connector)
+	w.t.Cleanup(func() { _ = db.Close() })
+	return db
 }

@@ -86,6 +86,16 @@ func (w *world) fullPrimary() (one *node, volume string, committed <-chan error)
 	return one, volume, awaitHungCommit(w.t, db)
 }
 
+// saysThatItIsFull waits until such a primary says so. Nobody else can tell that commits wait for space:
+// mysqld answers all that needs none.
+func (w *world) saysThatItIsFull(one *node) {
+	w.t.Helper()
+	w.await(one, "full", func(r core.Report) bool {
+		return r.Reason == core.InstanceDiskFull && r.State == core.Running && r.WritableEpoch == w.epoch() &&
+			r.Room.Full && r.Room.Low && r.Room.Size == 600<<20
+	})
+}
+
 // mysqld waits for space within a commit, for ever, and goes on answering what needs none. A
 // successor can be promoted on the promise of this primary only, which must need no space either.
 func TestAPrimaryWhoseVolumeIsFullObeysADemotion(t *testing.T) {
@@ -94,6 +104,7 @@ func TestAPrimaryWhoseVolumeIsFullObeysADemotion(t *testing.T) {
 	if r := one.report(); r.State != core.Running || r.WritableEpoch != w.epoch() || r.Server == nil {
 		t.Errorf("with a commit that hangs it says %+v", r)
 	}
+	w.saysThatItIsFull(one)
 	next := w.epoch() + 1
 	r := w.order(one, control.Demote{Epoch: next})
 	if r.NoWritesBelow != next || r.WritableEpoch != 0 {
@@ -106,14 +117,12 @@ func TestAPrimaryWhoseVolumeIsFullObeysADemotion(t *testing.T) {
 	}
 }
 
-// Nobody else can tell that commits wait for space: mysqld answers all that needs none.
+// TestAPrimaryWhoseVolumeIsFullSaysSo until it has space again.
 func TestAPrimaryWhoseVolumeIsFullSaysSo(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil)
 	one, volume, committed := w.fullPrimary()
-	w.await(one, "full", func(r core.Report) bool {
-		return r.Reason == core.InstanceDiskFull && r.State == core.Running && r.WritableEpoch == w.epoch() &&
-			r.Room.Full && r.Room.Low && r.Room.Size == 600<<20
-	})
+	w.saysThatItIsFull(one)
 	must(t, unix.Mount("tmpfs", volume, "tmpfs", unix.MS_REMOUNT, "size=1g"))
 	select {
 	case err := <-committed:
@@ -128,6 +137,7 @@ func TestAPrimaryWhoseVolumeIsFullSaysSo(t *testing.T) {
 
 // A group has the transaction by then, and its primary still waits for space to write it down.
 func TestAFullPrimaryOfAGroupSaysSo(t *testing.T) {
+	inAll(t)
 	w := newGroup(t, 1)
 	volume := filepath.Join(w.dir, "db-1", "volume")
 	mountSmall(t, volume, "700m")

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	driver "github.com/go-sql-driver/mysql"
-
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
@@ -155,6 +153,7 @@ func (w *world) switchover(from, to *node, acks int32) {
 }
 
 func TestSwitchoversUnderLoadLoseNothing(t *testing.T) {
+	inAll(t)
 	w, n := three(t)
 	ws := w.startWriters(6)
 	ws.awaitMore(100)
@@ -202,6 +201,7 @@ func (w *world) succeed(former *node, next int64, proof core.Proof, others ...*n
 }
 
 func TestACrashUnderLoadLosesNothing(t *testing.T) {
+	inAll(t)
 	w, n := three(t)
 	ws := w.startWriters(6)
 	ws.awaitMore(100)
@@ -405,18 +405,6 @@ func TestAPartOfATransactionHoldsUpNobody(t *testing.T) {
 	}
 	w.awaitRows(w.app(n[1]), 1)
 	w.awaitRows(w.app(n[2]), 1)
-}
-
-// rootOf connects as root, through the socket.
-func (w *world) rootOf(n *node) *sql.DB {
-	c := driver.NewConfig()
-	c.Net, c.Addr, c.User, c.Passwd, c.Logger = "unix", n.opt.Dirs.socket(), "root",
-		"root-password", &driver.NopLogger{}
-	connector, err := driver.NewConnector(c)
-	must(w.t, err)
-	db := sql.OpenDB(connector)
-	w.t.Cleanup(func() { _ = db.Close() })
-	return db
 }
 
 // holdsPart: the replica's applier is in the middle of a transaction that was not

@@ -283,6 +283,7 @@ func (w *world) awaitSettings(n *node, rejoinTries, expelTimeout int) {
 // A member that was expelled while it was away keeps clients out, as was asked for; back
 // in the group, it lets them in.
 func TestAMemberThatIsBackLetsClientsInAgain(t *testing.T) {
+	inAll(t)
 	w := newGroup(t, 3)
 	w.kube.edit(func(c *v1alpha1.Cluster) {
 		c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{ExitStateAction: "OFFLINE_MODE",

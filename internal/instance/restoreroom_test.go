@@ -144,6 +144,7 @@ func TestAReplayKeepsWhatXAHasPrepared(t *testing.T) {
 
 // A Cluster that is there goes on to archive while its backup is fetched, which may take hours.
 func TestWhatIsArchivedWhileABackupIsFetchedIsReplayed(t *testing.T) {
+	inAll(t)
 	from, source, db, dir := backedUp(t)
 	from.exec(db, "INSERT INTO t (v) VALUES (1)")
 	from.awaitArchived(source)

@@ -19,6 +19,9 @@ func semiSync(mode string) func(*v1alpha1.Cluster) {
 func TestWhatAReplicaAcknowledgedOutlivesItsMysqld(t *testing.T) {
 	for _, mode := range []string{v1alpha1.DurabilityPreferred, v1alpha1.DurabilityRequired} {
 		t.Run(mode, func(t *testing.T) {
+			if mode == v1alpha1.DurabilityRequired {
+				inAll(t)
+			}
 			const rows = 20
 			w := newWorld(t, semiSync(mode))
 			one, two, db := w.acknowledged()
