@@ -393,8 +393,9 @@ func TestAPartOfATransactionHoldsUpNobody(t *testing.T) {
 			w.awaitFollowing(other)
 		}
 	}
-	t.Logf("followed after %s", time.Since(began))
-	if took := time.Since(began); took > 10*time.Second {
+	took := time.Since(began)
+	t.Logf("followed after %s", took)
+	if all() && took > 10*time.Second { // beside the simulation it is the machine that is measured
 		t.Errorf("it took %s until one is promoted and the other follows", took)
 	}
 	w.exec(w.app(next), "INSERT INTO t VALUES (1)")
