@@ -55,7 +55,25 @@ type node struct {
 	done   chan error
 }
 
-var nextPort atomic.Int32
+var nextPorts atomic.Int32
+
+// takePorts takes ten ports from the first that it returns, until the test ends: whoever listens at an address
+// of no instance has them, and no world of another run gets them. They are below those that the kernel gives to
+// connections.
+func takePorts(t *testing.T) int {
+	t.Helper()
+	const first, blocks = 23316, 940
+	for range blocks {
+		port := first + 10*(int(nextPorts.Add(1)-1)%blocks)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.7.250", strconv.Itoa(port)))
+		if err == nil {
+			t.Cleanup(func() { must(t, l.Close()) })
+			return port
+		}
+	}
+	t.Fatal("others have all ports")
+	return 0
+}
 
 // patience is for what takes as long as the machine takes. What has a limit as a property
 // of the product is held to that instead.
@@ -95,7 +113,7 @@ func makeWorld(t *testing.T, root string, edit func(*v1alpha1.Cluster)) *world {
 	if edit != nil {
 		edit(c)
 	}
-	w := &world{t: t, site: site{dir: dir, root: root, port: 23306 + 10*int(nextPort.Add(1))}, ca: newAuthority(t),
+	w := &world{t: t, site: site{dir: dir, root: root, port: takePorts(t)}, ca: newAuthority(t),
 		log: newJournal(t), kube: &fakeKube{cluster: c, changed: make(chan struct{})}, nodes: map[string]*node{}}
 	for name, keys := range map[string]map[string]string{
 		"root":        {"username": "root", "password": "root-password"},
