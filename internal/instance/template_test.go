@@ -43,10 +43,12 @@ func (w *world) initialises() *world {
 	return w
 }
 
-// image is the command that runs the mysqld of an image's files.
+// image is the command that runs the mysqld of an image's files. It ends with the process of the tests: of one
+// that panics, or is ended by its limit, nobody would end it.
 func (s site) image() []string {
 	lib := filepath.Join(s.root, "usr/lib/x86_64-linux-gnu") + ":" + filepath.Join(s.root, "usr/lib/mysql/private")
-	return []string{s.root + "/lib64/ld-linux-x86-64.so.2", "--library-path", lib, s.root + "/usr/sbin/mysqld"}
+	return []string{"setpriv", "--pdeathsig", "KILL", s.root + "/lib64/ld-linux-x86-64.so.2", "--library-path", lib,
+		s.root + "/usr/sbin/mysqld"}
 }
 
 // copies has the world's instances begin with a copy of the template.
