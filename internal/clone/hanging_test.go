@@ -19,8 +19,12 @@ func commitsHang(t *testing.T, donor *server) {
 		_, err := donor.DB.ExecContext(context.WithoutCancel(t.Context()), "CREATE DATABASE hanging")
 		committed <- err
 	}()
-	for donor.Text("SELECT VARIABLE_VALUE FROM performance_schema.global_status "+
-		"WHERE VARIABLE_NAME='Rpl_semi_sync_source_wait_sessions'") == "0" {
+	const waiting = "SELECT VARIABLE_VALUE FROM performance_schema.global_status " +
+		"WHERE VARIABLE_NAME='Rpl_semi_sync_source_wait_sessions'"
+	for end := time.Now().Add(patience); donor.Text(waiting) == "0"; <-time.After(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no commit waits for a replica")
+		}
 	}
 	d := donor.donor()
 	d.Silence = 15 * time.Second

@@ -285,9 +285,7 @@ func TestABootstrapThatWasInterruptedBeginsAnew(t *testing.T) {
 	w := newWorld(t, nil).initialises()
 	one := w.start(1)
 	w.grant("db-1", core.ProofBootstrap, "", "", 0)
-	for one.remembers().Stage != stageBootstrapping {
-		<-time.After(5 * time.Millisecond)
-	}
+	until(t, "it has begun", func() bool { return one.remembers().Stage == stageBootstrapping })
 	w.crashManager(one)
 	if r := one.report(); r.Data == core.DataPopulated {
 		t.Fatal("it was not interrupted")
