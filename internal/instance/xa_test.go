@@ -32,6 +32,47 @@ func (w *world) prepareXA(n *node, many int) {
 	}
 }
 
+// prepared is how many XA transactions are committed one after the other: at the pace of xaCommits that takes
+// longer than a demotion on a busy machine.
+const prepared = 120
+
+// xaCommits is a client that commits what prepareXA has prepared.
+type xaCommits struct {
+	tried         atomic.Int64
+	refused       atomic.Pointer[error] // the last answer of a server that lets nobody in
+	stop, stopped chan struct{}
+	done          []int // is there once stopped
+}
+
+// commitsXA begins to commit; a commit that is refused is tried again.
+func (w *world) commitsXA(n *node) *xaCommits {
+	xa := &xaCommits{stop: make(chan struct{}), stopped: make(chan struct{})}
+	db := w.app(n)
+	db.SetMaxIdleConns(0) // each comes in again
+	go func() {
+		defer close(xa.stopped)
+		for i := 0; i < prepared; {
+			_, err := db.Exec(fmt.Sprintf("XA COMMIT 'x%d'", i))
+			switch {
+			case err == nil:
+				xa.done = append(xa.done, i)
+				i++
+			case strings.Contains(err.Error(), "offline mode"):
+				xa.refused.Store(&err)
+			default:
+				i++
+			}
+			xa.tried.Store(int64(i))
+			select {
+			case <-xa.stop:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	return xa
+}
+
 // mysqld commits by XA although it is read-only. What it told a client to have committed
 // is part of the position that it is demoted with; from then on it refuses.
 func TestWhatXACommitsDuringADemotionIsPartOfTheFinalPosition(t *testing.T) {
@@ -39,67 +80,44 @@ func TestWhatXACommitsDuringADemotionIsPartOfTheFinalPosition(t *testing.T) {
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)
 	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY)")
-	const prepared = 60
 	w.prepareXA(one, prepared)
 	w.join(two, one)
-
-	var last atomic.Int64
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	var done []int
-	var refused error
-	go func() {
-		defer close(stopped)
-		db := w.app(one)
-		db.SetMaxIdleConns(0) // each comes in again
-		for i := 0; i < prepared; {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			if _, err := db.Exec(fmt.Sprintf("XA COMMIT 'x%d'", i)); err == nil {
-				done = append(done, i)
-			} else if strings.Contains(err.Error(), "offline mode") {
-				refused = err
-				continue
-			}
-			i++
-			last.Store(int64(i))
-		}
-	}()
-	for began := time.Now(); last.Load() < 3 && time.Since(began) < patience; <-time.After(time.Millisecond) {
-	}
+	xa := w.commitsXA(one)
+	until(t, "some are committed", func() bool { return xa.tried.Load() >= 3 })
 	watch, words := make(chan struct{}), make(chan []gtid.Set)
 	go func() { words <- one.promisedWith(w.epoch()+1, watch) }()
 	r := w.order(one, control.Demote{Epoch: w.epoch() + 1})
-	time.Sleep(300 * time.Millisecond)
-	close(stop)
-	<-stopped
+	xa.refused.Store(nil)
+	until(t, "a commit is refused from then on", func() bool { return xa.refused.Load() != nil })
+	close(xa.stop)
+	<-xa.stopped
 	close(watch)
 	for _, set := range <-words {
 		if set.String() != r.Server.Executed.String() {
 			t.Errorf("it promised with the position %s, and the final one is %s", set, r.Server.Executed)
 		}
 	}
-	if now := one.report(); now.Server.Executed.String() != r.Server.Executed.String() {
-		t.Errorf("after the final position %s it has executed %s", r.Server.Executed, now.Server.Executed)
+	now, err := one.m.roles.Executed(t.Context())
+	must(t, err)
+	if !now.Equal(r.Server.Executed) {
+		t.Errorf("after the final position %s it has executed %s", r.Server.Executed, now)
 	}
-	if refused == nil || len(done) == prepared {
-		t.Errorf("%d of %d were committed; refused: %v", len(done), prepared, refused)
+	if len(xa.done) == prepared {
+		t.Errorf("all of %d were committed", prepared)
 	}
 	epoch := w.grant("db-2", core.ProofManagerFenced, "db-1", r.Server.Executed.String(), 0)
 	w.awaitPrimary(two, epoch)
 	has := w.ids(two)
-	for _, id := range done {
+	for _, id := range xa.done {
 		if !slices.Contains(has, id) {
 			t.Errorf("the commit of %d was acknowledged and is not there", id)
 		}
 	}
-	t.Logf("%d commits were acknowledged; then: %v", len(done), refused)
+	t.Logf("%d commits were acknowledged; then: %v", len(xa.done), *xa.refused.Load())
 	w.awaitFollowing(one)
 	w.await(one, "let clients in", func(r core.Report) bool { return r.Server != nil && !r.Server.Offline })
 	w.exec(w.app(two), fmt.Sprintf("XA COMMIT 'x%d'", prepared-1))
-	w.awaitRows(w.app(one), len(done)+1)
+	w.awaitRows(w.app(one), len(xa.done)+1)
 }
 
 // promisedWith collects the positions that come with a promise.
