@@ -197,6 +197,9 @@ func TestARestoreThatWasCutOffBeginsAnew(t *testing.T) {
 	until(t, "there are some files",
 		func() bool { _, err := os.Stat(filepath.Join(one.opt.Dirs.Data, "#clone")); return err == nil })
 	w.crashManager(one)
+	if one.remembers().Stage == stagePopulated {
+		t.Fatal("it was not cut off")
+	}
 	one = w.start(1)
 	w.awaitPrimary(one, epoch)
 	w.awaitRows(w.asApp(one, "new-app-password"), 3)
