@@ -290,7 +290,6 @@ func (b *backedUp) restoredToBeforeTheDrop() {
 		"--ignore-not-found"); out != "" {
 		b.t.Errorf("the store's credentials are still there: %s", out)
 	}
-	copied.groupArchives()
 }
 
 // groupArchives: whoever the group elects goes on with the archive.

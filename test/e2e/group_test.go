@@ -51,7 +51,7 @@ func TestGroup(t *testing.T) {
 		{"MysqldOfSecondaryKilled", (*world).mysqldOfReplicaKilled, inAll, three},
 		{"PrimaryPodDeleted", (*world).groupPrimaryPodDeleted, inAll, three},
 		{"PrimaryPodForceDeleted", (*world).groupPrimaryForceDeleted, inAll, three},
-		{"FencedUnlessTheQuorumWouldBeLost", (*world).fencedUnlessQuorumLost, always, three},
+		{"FencedUnlessTheQuorumWouldBeLost", (*world).fencedUnlessQuorumLost, inAll, three},
 		{"OperatorKilledDuringSwitchover", (*world).operatorKilledDuringSwitchover, inAll, three},
 		{"OperatorKilledDuringFailover", (*world).operatorKilledDuringFailover, inAll, three},
 		{"OperatorKilledWhilePodIsDeleted", (*world).operatorKilledWhilePodIsDeleted, inAll, three},

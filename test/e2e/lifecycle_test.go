@@ -45,7 +45,7 @@ func TestCluster(t *testing.T) {
 		{"MysqldOfPrimaryKilled", (*world).mysqldOfPrimaryKilled, always, three},
 		{"MysqldOfReplicaKilled", (*world).mysqldOfReplicaKilled, inAll, three},
 		{"PrimaryPodForceDeleted", (*world).primaryPodForceDeleted, always, three},
-		{"PrimaryPodDeleted", (*world).primaryPodDeleted, always, three},
+		{"PrimaryPodDeleted", (*world).primaryPodDeleted, inAll, three},
 		{"ReplicaPodDeleted", (*world).replicaPodDeleted, inAll, three},
 		{"ReplicaVolumeDeleted", (*world).replicaVolumeDeleted, always, three},
 		{"OperatorKilledDuringFailover", (*world).operatorKilledDuringFailover, always, three},

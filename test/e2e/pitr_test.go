@@ -28,8 +28,9 @@ func (b *backedUp) restoredToATime() {
 	b.restoreTo(at, "timed", b.store.Encrypted())
 }
 
-// groupRestoredToATime: the same of a group.
+// groupRestoredToATime: the same of a group, which goes on with the archive of each primary.
 func (b *backedUp) groupRestoredToATime() {
+	b.groupArchives()
 	l := b.startWriting()
 	b.backUp("of-group", "")
 	if s := b.completes("of-group"); s.InstanceName == b.primary() {

@@ -14,6 +14,7 @@ import (
 // archiveGoes with the Cluster that is deleted; a backup that is being taken ends before, and so
 // do the members, which archive.
 func (b *backedUp) archiveGoes() {
+	b.archivesAll()
 	b.backUp("whole", "")
 	b.completes("whole")
 	if len(b.below("log/*/*")) == 0 || len(b.below("base/*/manifest.json")) == 0 {

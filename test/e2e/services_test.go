@@ -39,7 +39,6 @@ func TestSingleInstance(t *testing.T) {
 		{"CopiedPodIsNoInstance", (*world).copiedPodIsNoInstance, always, one},
 		{"RefusedServiceHoldsUpNothingElse", (*world).refusedServiceHoldsUpNothingElse, always, one},
 		{"MysqldKilled", (*world).mysqldOfOneKilled, always, one},
-		{"PodDeleted", (*world).podOfOneDeleted, always, one},
 	})
 }
 
@@ -144,7 +143,8 @@ func (w *world) servicesFollowTheSpec() {
 }
 
 // refusedServiceHoldsUpNothingElse: the API server refuses an additional Service for what
-// no schema can know. It is told; the other Services are made, and Pods.
+// no schema can know. It is told; the other Services are made, and a Pod that was deleted, with all that was
+// acknowledged.
 func (w *world) refusedServiceHoldsUpNothingElse() {
 	const oneNodePort = `{"spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":32111}}`
 	w.manage(`{"additional":[{"name":"first","selectorType":"rw","serviceTemplate":` + oneNodePort + `},
@@ -154,9 +154,7 @@ func (w *world) refusedServiceHoldsUpNothingElse() {
 		"services-rw ClusterIP  ", "services-third ClusterIP  ")
 	w.plugin([]string{"status", w.key.Name}, "services-1 takes writes; could not apply Service services-second",
 		"see spec.managed.services")
-	pod := w.pod(w.primary())
-	w.deletePod(pod.Name)
-	w.replaced(pod, time.Minute)
+	w.podOfOneDeleted()
 	w.manageNothing()
 	w.healthy(time.Minute)
 	w.awaitServices("services-r ClusterIP  ", "services-ro ClusterIP  ", "services-rw ClusterIP  ")

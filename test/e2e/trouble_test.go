@@ -55,6 +55,7 @@ func (w *world) podOfOneDeleted() {
 // TestTrouble: each bad input shows in the status what is wrong, and heals when
 // it is corrected.
 func TestTrouble(t *testing.T) {
+	onlyInAll(t)
 	for _, trouble := range []struct {
 		name, spec string
 		words      []string
@@ -68,9 +69,6 @@ func TestTrouble(t *testing.T) {
 			[]string{"example.invalid/mysql:none", "spec.imageName"}, single},
 	} {
 		t.Run(trouble.name, func(t *testing.T) {
-			if trouble.name != "nomysqld" {
-				onlyInAll(t)
-			}
 			w := newWorld(t, trouble.name)
 			w.apply(trouble.spec)
 			w.troubled(trouble.words...)
