@@ -12,7 +12,8 @@
 // made, and the steps share it: each leaves it healthy and with the spec that it found, or
 // says that nobody else gets it. A step that does neither fails itself; after one that
 // failed the next has a Cluster made. So each step can be played alone by its name, and
-// -alone plays all of them as if each were. What a step asserts it reads from what came
+// -alone plays all of them as if each were. The tests of cluster_test.go, which need the same Cluster, hand
+// it on from one to the next (handedOn). What a step asserts it reads from what came
 // about since it began: eventSays counts no event of before.
 //
 // A step that fails shows the Cluster, its events, and the logs of operator and

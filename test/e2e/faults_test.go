@@ -18,32 +18,6 @@ import (
 	"cnmsql.co/api/v1alpha1"
 )
 
-const limitedSpec = `
-  instances: 3
-  affinity: {podAntiAffinityType: required}
-  storage: {size: 1Gi}
-  resources: {limits: {memory: 1200Mi}}
-  mysql:
-    semiSync: {enabled: true, dataDurability: quorum}
-`
-
-// TestFaults does to processes whatever may happen to them. Under quorum nothing
-// that was acknowledged may be missing afterwards, and the instances must agree.
-func TestFaults(t *testing.T) {
-	newStory(t, "faults", applies(limitedSpec)).play([]step{
-		{"MysqldOfPrimaryHangs", (*world).mysqldOfPrimaryHangs, always, three},
-		{"ManagerOfPrimaryKilled", (*world).managerOfPrimaryKilled, always, three},
-		{"ManagerOfPrimaryStopped", (*world).managerOfPrimaryStopped, inAll, three},
-		{"PrimaryOutOfMemory", (*world).primaryOutOfMemory, inAll, three},
-		{"PrimaryAndReplicaKilled", (*world).primaryAndReplicaKilled, inAll, three},
-		{"TwoFailuresInARow", (*world).twoFailuresInARow, inAll, three},
-		{"ReplicasLagFarBehind", (*world).replicasLagFarBehind, inAll, three},
-		{"KilledAgainAndAgainUnderLoad", (*world).killedAgainAndAgain, inAll, three},
-		{"AllKilled", (*world).allKilled, always, three},
-		{"AllPodsDeleted", (*world).allPodsDeleted, inAll, three},
-	})
-}
-
 // endsWell: the cluster is healthy again by itself, nothing is lost, and all
 // instances hold the same.
 func (l *load) endsWell(within time.Duration) {
@@ -73,10 +47,11 @@ func (w *world) mysqldOfPrimaryHangs() {
 
 func (w *world) managerOfPrimaryKilled() {
 	old := w.primary()
+	before := w.pod(old).Status.ContainerStatuses[0].RestartCount
 	l := w.startWriting()
 	at := w.signal(old, "cnmsql", syscall.SIGKILL)
 	w.t.Logf("writable %s after the manager was killed", l.ackedAfter(at, time.Minute))
-	w.restarted(old, 1, "")
+	w.restarted(old, before+1, "")
 	l.endsWell(2 * time.Minute)
 }
 
@@ -131,6 +106,7 @@ func (w *world) primaryOutOfMemory() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	before := w.pod(old).Status.ContainerStatuses[0].RestartCount
 	l := w.startWriting()
 	at := time.Now()
 	eater := exec.Command("sh", "-c", "echo $$ > "+w.memoryGroup(pid)+"/cgroup.procs && exec tail /dev/zero")
@@ -138,7 +114,7 @@ func (w *world) primaryOutOfMemory() {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _, _ = eater.Process.Kill(), eater.Wait() })
-	w.restarted(old, 1, "OOMKilled")
+	w.restarted(old, before+1, "OOMKilled")
 	w.t.Logf("writable %s after memory began to run out", l.ackedAfter(at, time.Minute))
 	l.endsWell(2 * time.Minute)
 }

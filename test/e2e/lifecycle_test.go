@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,50 +23,6 @@ const quorum = `
   storage: {size: 1Gi}
   mysql: {semiSync: {enabled: true, dataDurability: quorum}}
 `
-
-// provisionLimit is what the issue of the foundation asks for, apply to Ready.
-const provisionLimit = 45 * time.Second
-
-// TestCluster: a primary with two replicas under quorum lives through what befalls every cluster:
-// it is made, read and written through its Services, switched over, and loses processes, Pods, a
-// volume and its operator; it is scaled, and deleted. No acknowledged write is lost.
-func TestCluster(t *testing.T) {
-	newStory(t, "three", applies(quorum+additionalServices)).play([]step{
-		{"ThreeInstancesBecomeReady", (*world).provision, always, nothing},
-		{"WritesReachReplicas", (*world).writesReachReplicas, always, three},
-		{"ServicesRouteByRole", (*world).servicesRouteByRole, always, three},
-		{"PortsAreReserved", (*world).portsAreReserved, always, three},
-		{"SteadyStateWritesNothing", (*world).steadyStateWritesNothing, always, three},
-		{"AdditionalServicesRouteByRole", (*world).additionalServicesRouteByRole, inAll, three},
-		{"ForeignAnnotationSurvives", (*world).foreignAnnotationSurvives, inAll, three},
-		{"SwitchoverUnderWrites", (*world).switchoverUnderWrites, always, three},
-		{"SwitchoverToNobodyIsRefused", (*world).switchoverToNobodyIsRefused, inAll, three},
-		{"MysqldOfPrimaryKilled", (*world).mysqldOfPrimaryKilled, always, three},
-		{"MysqldOfReplicaKilled", (*world).mysqldOfReplicaKilled, inAll, three},
-		{"PrimaryPodForceDeleted", (*world).primaryPodForceDeleted, always, three},
-		{"PrimaryPodDeleted", (*world).primaryPodDeleted, inAll, three},
-		{"ReplicaPodDeleted", (*world).replicaPodDeleted, inAll, three},
-		{"ReplicaVolumeDeleted", (*world).replicaVolumeDeleted, always, three},
-		{"OperatorKilledDuringFailover", (*world).operatorKilledDuringFailover, always, three},
-		{"StatusSetBack", (*world).statusSetBack, inAll, three},
-		{"OperatorKilledDuringSwitchover", (*world).operatorKilledDuringSwitchover, inAll, three},
-		{"OperatorKilledDuringReclone", (*world).operatorKilledDuringReclone, inAll, three},
-		{"ManagersReplacedInPlace", (*world).managersReplacedInPlace, always, three},
-		{"ScaledDownAndUp", (*world).scaledDownAndUp, always, three},
-		{"DeletedClusterLeavesItsVolumesForAnother", (*world).deletedClusterLeavesItsVolumes, inAll, threeForItself},
-	})
-}
-
-func (w *world) provision() {
-	begun := time.Now()
-	w.apply(quorum + additionalServices)
-	w.healthy(3 * time.Minute)
-	took := time.Since(begun)
-	w.t.Logf("apply to three Ready: %s", took)
-	if took > provisionLimit {
-		w.t.Errorf("apply to three Ready took %s; at most %s is wanted", took, provisionLimit)
-	}
-}
 
 func (w *world) writesReachReplicas() {
 	l := w.startWriting()

@@ -6,7 +6,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
@@ -26,24 +25,6 @@ const quorumSpec = `
   mysql:
     semiSync: {enabled: true, dataDurability: quorum}
 `
-
-// TestNetwork loses nodes and the network between them under quorum durability:
-// not one acknowledged row may be missing afterwards.
-func TestNetwork(t *testing.T) {
-	newStory(t, "net", applies(quorumSpec)).play([]step{
-		{"PartitionedFromTheAPIServer", (*world).primaryCutFromAPI, inAll, three},
-		{"APIServerOutOfReachOfAll", (*world).everybodyCutFromAPI, always, three},
-		{"PrimaryNodePartitioned", (*world).primaryNodePartitioned, always, three},
-		{"PrimaryNodePoweredOff", (*world).primaryNodePoweredOff, always, three},
-		{"PrimaryAndOperatorPoweredOff", (*world).primaryAndOperatorPoweredOff, inAll, three},
-		{"PrimaryPartitionedFromOtherNodes", (*world).primaryCutFromNodes, inAll, three},
-		{"PrimaryHearsNobody", func(w *world) { w.primaryCutOneWay("in") }, inAll, three},
-		{"NobodyHearsPrimary", func(w *world) { w.primaryCutOneWay("out") }, inAll, three},
-		{"PrimaryNodeDrained", (*world).primaryNodeDrained, always, three},
-		{"ReplicaNodePartitioned", (*world).replicaNodePartitioned, inAll, three},
-		{"LeaseDeleted", (*world).leaseDeleted, inAll, three},
-	})
-}
 
 // replacedByItsLease replaces a primary on a lost node without quorum: only its lease and
 // the vouches of its peers tell that it has stopped.

@@ -38,16 +38,52 @@ type story struct {
 	// isWell waits until the Cluster is as every step may expect it.
 	isWell func(*world)
 
-	share.Shared
+	*share.Shared
 	spent time.Duration // on what steps need
 }
 
 // newStory begins a story with no Cluster yet: whether one is needed, and when, the steps say.
 func newStory(t *testing.T, cluster string, makes func(*world)) *story {
 	t.Helper()
-	w := newNamespace(t, cluster)
-	s := &story{world: w, makes: makes, isWell: func(w *world) { w.healthy(2 * time.Minute) },
-		Shared: share.Shared{Alone: *alone, Keep: keep}}
+	return newNamespace(t, cluster).story(makes, &share.Shared{Alone: *alone, Keep: keep})
+}
+
+// handedOn is a Cluster that the stories of several tests share as the steps of one do. They follow one another
+// in one file, so that it is in nobody's way.
+type handedOn struct {
+	name  string
+	makes func(*world)
+
+	shared *share.Shared // nil before the first
+}
+
+// story is that of another test.
+func (h *handedOn) story(t *testing.T) *story {
+	t.Helper()
+	w := worldOf(t, h.name)
+	if h.shared == nil {
+		h.shared = &share.Shared{Alone: *alone, Keep: keep}
+		w.emptied()
+	}
+	return w.story(h.makes, h.shared)
+}
+
+// lastStory is that of the last test, which takes the Cluster away, unless it is to stay.
+func (h *handedOn) lastStory(t *testing.T) *story {
+	t.Helper()
+	s := h.story(t)
+	t.Cleanup(func() {
+		if !s.IsOver() {
+			s.removed()
+			h.shared = nil
+		}
+	})
+	return s
+}
+
+func (w *world) story(makes func(*world), shared *share.Shared) *story {
+	t := w.t
+	s := &story{world: w, makes: makes, isWell: func(w *world) { w.healthy(2 * time.Minute) }, Shared: shared}
 	t.Cleanup(func() {
 		if t.Failed() {
 			w.complain()
@@ -70,7 +106,7 @@ func applies(spec string) func(*world) {
 func (s *story) play(steps []step) {
 	for i, step := range steps {
 		if s.IsOver() {
-			s.t.Logf("E2E_KEEP: what %s left stays as it is; %d steps after it are not played", steps[i-1].name,
+			s.t.Logf("E2E_KEEP: what the step that failed left stays as it is; %d steps after it are not played",
 				len(steps)-i)
 			return
 		}
@@ -96,8 +132,7 @@ func (s *story) prepare(w *world, needs share.Need) *v1alpha1.Cluster {
 	begun, how := time.Now(), "found"
 	empty, made := s.Before(needs)
 	if empty {
-		w.kubectl("delete", "namespace", w.key.Namespace, "--ignore-not-found", "--wait=true")
-		w.kubectl("create", "namespace", w.key.Namespace)
+		w.emptied()
 	}
 	if needs.Making {
 		return nil

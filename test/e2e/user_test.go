@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -17,19 +16,6 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/test/testbed"
 )
-
-// TestUser does what a person on call does, with the plugin, and reads what it says.
-func TestUser(t *testing.T) {
-	newStory(t, "user", applies(quorumSpec)).play([]step{
-		{"FencedReplica", (*world).fencedReplica, inAll, three},
-		{"FencedPrimary", (*world).fencedPrimary, always, three},
-		{"ReinitOfPrimaryIsRefused", (*world).reinitOfPrimaryIsRefused, inAll, three},
-		{"DivergedReplica", (*world).divergedReplica, always, three},
-		{"BrokenReplication", (*world).brokenReplication, inAll, three},
-		{"WhatIf", (*world).whatIf, inAll, three},
-		{"BlockedFailover", (*world).blockedFailover, always, three},
-	})
-}
 
 // plugin runs kubectl cnmsql; it must succeed, and say all of these words.
 func (w *world) plugin(args []string, words ...string) string {

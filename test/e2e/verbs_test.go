@@ -90,20 +90,36 @@ func newWorld(t *testing.T, cluster string) *world {
 // newNamespace makes a namespace that goes with the test.
 func newNamespace(t *testing.T, cluster string) *world {
 	t.Helper()
-	ns := "e2e-" + cluster
-	// Not the test's own context, which has ended when cleanups run.
-	w := &world{t: complaining{t, new([]string)}, ctx: context.Background(),
-		key: types.NamespacedName{Namespace: ns, Name: cluster}, since: time.Now()}
-	w.kubectl("delete", "namespace", ns, "--ignore-not-found", "--wait=true")
-	w.kubectl("create", "namespace", ns)
+	w := worldOf(t, cluster)
+	w.emptied()
 	t.Cleanup(func() {
 		if keep && t.Failed() {
-			t.Logf("namespace %s is left as it is", ns)
+			t.Logf("namespace %s is left as it is", w.key.Namespace)
 			return
 		}
-		w.kubectl("delete", "namespace", ns, "--ignore-not-found", "--wait=false")
+		w.removed()
 	})
 	return w
+}
+
+// worldOf is the world of a Cluster, whose namespace may be there.
+func worldOf(t *testing.T, cluster string) *world {
+	// Not the test's own context, which has ended when cleanups run.
+	return &world{t: complaining{t, new([]string)}, ctx: context.Background(),
+		key: types.NamespacedName{Namespace: "e2e-" + cluster, Name: cluster}, since: time.Now()}
+}
+
+// emptied makes the world's namespace, anew if it is there.
+func (w *world) emptied() {
+	w.t.Helper()
+	w.kubectl("delete", "namespace", w.key.Namespace, "--ignore-not-found", "--wait=true")
+	w.kubectl("create", "namespace", w.key.Namespace)
+}
+
+// removed takes the world's namespace away.
+func (w *world) removed() {
+	w.t.Helper()
+	w.kubectl("delete", "namespace", w.key.Namespace, "--ignore-not-found", "--wait=false")
 }
 
 // endsBeforeItsVolumes: the Cluster's Pods end before the directories that were made for its
