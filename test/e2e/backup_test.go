@@ -215,7 +215,7 @@ func (b *backedUp) verified() {
 		}).Status.LastVerification
 	}
 	of(func(s *v1alpha1.VerificationStatus) bool { return s.ClusterUID != "" })
-	b.killOperator()
+	b.killLeader()
 	s := of(func(s *v1alpha1.VerificationStatus) bool { return s.EndedAt != nil && s.ClusterUID == "" })
 	b.says(s.Phase+" "+s.Reason+" "+s.Message, v1alpha1.VerificationSucceeded, "tables are sound")
 	if s.BackupID == "" || s.RestoreSeconds < 1 || s.RestoreSeconds > 300 || s.Tables < 20 ||

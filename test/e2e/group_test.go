@@ -256,8 +256,7 @@ func (w *world) fencedUnlessQuorumLost() {
 	one := w.replica()
 	names := w.cluster().Status.InstanceNames
 	other := names[slices.IndexFunc(names, func(n string) bool { return n != primary && n != one })]
-	w.fence(one, "=on")
-	w.killOperator()
+	w.killOperatorAfter(func() { w.fence(one, "=on") })
 	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool { return slices.Contains(c.Status.FencedInstances, one) })
 	w.memberIs(one, "OFFLINE")
 	w.fence(other, "=on")
@@ -367,8 +366,7 @@ func (w *world) groupRolledOut() {
 func (w *world) scaledTo(sizes ...int32) {
 	l := w.startWriting()
 	for _, size := range sizes {
-		w.scale(size)
-		w.killOperator()
+		w.killOperatorAfter(func() { w.scale(size) })
 		w.becomes(4*time.Minute, func(c *v1alpha1.Cluster) bool {
 			return testbed.Healthy(c) && len(c.Status.InstanceNames) == int(size) &&
 				c.Status.GroupReplication.ObservedViewMax == size

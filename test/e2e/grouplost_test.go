@@ -6,6 +6,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -83,8 +84,9 @@ func (w *world) groupLostAndMadeAnew() {
 	w.becomes(2*time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.Phase == "Blocked" })
 	w.allOffline()
 	at := time.Now()
-	w.kubectl("-n", w.key.Namespace, "annotate", "cluster", w.key.Name, v1alpha1.AnnotationForceQuorum+"=true")
-	w.killOperator()
+	w.killOperatorAfter(func() {
+		w.kubectl("-n", w.key.Namespace, "annotate", "cluster", w.key.Name, v1alpha1.AnnotationForceQuorum+"=true")
+	})
 	w.t.Logf("writable %s after the recovery was asked for", l.ackedAfter(at, time.Minute))
 	w.healthy(3 * time.Minute)
 	l.stopAndLoseNothing()
@@ -99,12 +101,12 @@ func (w *world) groupMadeAnewByItself() {
 	recovers(v1alpha1.TotalOutageAutomatic)
 	l := w.startWriting()
 	l.ackedAfter(time.Now().Add(time.Second), 10*time.Second)
-	pods := w.podUIDs()
+	pods, leading := w.podUIDs(), w.leading()
+	at := time.Now()
 	for _, name := range w.cluster().Status.InstanceNames {
 		w.killMysqld(name)
 	}
-	at := time.Now()
-	w.killOperator()
+	leading.all(syscall.SIGKILL)
 	w.t.Logf("writable %s after all mysqld were killed", l.ackedAfter(at, 2*time.Minute))
 	w.healthy(3 * time.Minute)
 	l.stopAndLoseNothing()

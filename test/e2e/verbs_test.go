@@ -286,30 +286,6 @@ func (w *world) switchTo(instance string) {
 		"-p", fmt.Sprintf(`{"status":{"targetPrimary":%q}}`, instance))
 }
 
-// killOperator kills the operators' Pods; the Deployment makes new ones.
-func (w *world) killOperator() {
-	w.t.Helper()
-	w.kubectl("-n", testbed.OperatorNamespace, "delete", "pod", "--all", "--grace-period=0", "--force", "--wait=false")
-}
-
-// leader is the Pod of the leading operator.
-func (w *world) leader() *corev1.Pod {
-	w.t.Helper()
-	pod, err := bed.Leader(w.ctx)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return pod
-}
-
-// killLeader kills the leading operator where it is; its container is started again.
-func (w *world) killLeader() {
-	w.t.Helper()
-	leader := w.leader()
-	in := &world{t: w.t, ctx: w.ctx, key: types.NamespacedName{Namespace: leader.Namespace}}
-	in.signal(leader.Name, "cnmsql", syscall.SIGKILL)
-}
-
 // open logs in through one of the Services, waiting a little for kube-proxy: it
 // learns of a route after the operator does.
 func (w *world) open(service string) *sql.DB {
