@@ -28,8 +28,8 @@ func (l *load) endsWell(within time.Duration) {
 	l.sameEverywhere()
 }
 
-// hangLimit is how long writes may be refused when mysqld hangs, on a machine that
-// is busy with other tests.
+// hangLimit is how long writes may be refused when mysqld hangs or goes with its manager, on a machine that is
+// busy with other tests.
 const hangLimit = 15 * time.Second
 
 func (w *world) mysqldOfPrimaryHangs() {
@@ -50,7 +50,11 @@ func (w *world) managerOfPrimaryKilled() {
 	before := w.pod(old).Status.ContainerStatuses[0].RestartCount
 	l := w.startWriting()
 	at := w.signal(old, "cnmsql", syscall.SIGKILL)
-	w.t.Logf("writable %s after the manager was killed", l.ackedAfter(at, time.Minute))
+	outage := l.outageSince(at, time.Minute)
+	w.t.Logf("writable %s after the manager was killed", outage)
+	if outage > hangLimit {
+		w.t.Errorf("at most %s is wanted", hangLimit)
+	}
 	w.restarted(old, before+1, "")
 	l.endsWell(2 * time.Minute)
 }
@@ -207,10 +211,15 @@ func (w *world) holdUpApplier(replica string) (letGo func()) {
 // advanced goes on.
 func (w *world) allKilled() {
 	l := w.startWriting()
+	at := time.Now()
 	for _, name := range w.cluster().Status.InstanceNames {
 		w.killMysqld(name)
 	}
-	w.t.Logf("writable %s after every mysqld was killed", l.ackedAfter(time.Now(), 2*time.Minute))
+	outage := l.outageSince(at, 2*time.Minute)
+	w.t.Logf("writable %s after every mysqld was killed", outage)
+	if outage > startLimit {
+		w.t.Errorf("at most %s is wanted", startLimit)
+	}
 	l.endsWell(2 * time.Minute)
 }
 

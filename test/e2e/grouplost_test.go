@@ -92,6 +92,10 @@ func (w *world) groupLostAndMadeAnew() {
 	l.stopAndLoseNothing()
 }
 
+// madeAnewLimit is how long writes may be refused until every mysqld is back on a busy machine, another operator
+// leads, and the group is made.
+const madeAnewLimit = 45 * time.Second
+
 // groupMadeAnewByItself: nobody says a word, and the operator is lost with the members.
 func (w *world) groupMadeAnewByItself() {
 	recovers := func(who string) {
@@ -107,7 +111,11 @@ func (w *world) groupMadeAnewByItself() {
 		w.killMysqld(name)
 	}
 	leading.all(syscall.SIGKILL)
-	w.t.Logf("writable %s after all mysqld were killed", l.ackedAfter(at, 2*time.Minute))
+	outage := l.outageSince(at, 2*time.Minute)
+	w.t.Logf("writable %s after all mysqld were killed", outage)
+	if outage > madeAnewLimit {
+		w.t.Errorf("at most %s is wanted", madeAnewLimit)
+	}
 	w.healthy(3 * time.Minute)
 	l.stopAndLoseNothing()
 	if after := w.podUIDs(); !maps.Equal(after, pods) {
