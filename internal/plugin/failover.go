@@ -116,6 +116,11 @@ func mayOverride(c *v1alpha1.Cluster, to string, said words) error {
 			"from here (%s). If the operator does not run, that word is old, and nobody would carry this out: nothing was done. See that it runs (%s), give it half a minute, and look again: kubectl cnmsql status %s -n %s",
 			s.Promotion.Instance, s.Diagnosis, s.Promotion.Instance, cmp.Or(said[s.Promotion.Instance].Problem,
 				"it was not asked"), findOperator, c.Name, c.Namespace)
+	case s.Diagnosis == string(core.PrimaryLostTransactions):
+		return fmt.Errorf("the primary %s of %s takes writes, and has lost transactions that replicas hold. Nobody is "+
+			"promoted before you have decided which copy is right, and nothing was done. Stop the application now; "+
+			"then read what to do: kubectl cnmsql status %s -n %s",
+			s.Promotion.Instance, c.Name, c.Name, c.Namespace)
 	case core.Diagnosis(s.Diagnosis).TakesWrites():
 		return fmt.Errorf("the primary %s of %s takes writes (%s), so that there is nothing to override and nothing "+
 			"was done. To make %s primary without a loss: kubectl cnmsql promote %s %s -n %s",

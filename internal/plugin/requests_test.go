@@ -346,6 +346,20 @@ func TestFailoverIsRefusedWhileSomebodyTakesWrites(t *testing.T) {
 	}
 }
 
+// A switchover is refused, too: the histories differ, and a human has to say which is right.
+func TestNobodyIsToldToPromoteWhereThePrimaryLostTransactions(t *testing.T) {
+	f := healthy()
+	f.Cluster.Status.Diagnosis = string(core.PrimaryLostTransactions)
+	s := newScene(t, f.Cluster, nil)
+	s.managers(f)
+	err := (&overrider{s.caller}).failOver(context.Background(), "2", time.Second)
+	mustFail(t, err, "Nobody is promoted before you have decided which copy is right, and nothing was done. Stop the "+
+		"application now")
+	if strings.Contains(err.Error(), "cnmsql promote") {
+		t.Error("it advises a promotion:", err)
+	}
+}
+
 func TestFailoverToAnInstanceThatCannotServeIsRefused(t *testing.T) {
 	f := blocked()
 	f.Live["demo-2"] = Live{Report: &core.Report{Instance: "demo-2", State: core.Failed, Message: "DiskFull"}}

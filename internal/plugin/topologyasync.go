@@ -77,7 +77,8 @@ func (async) fencing() fenceWords {
 func (async) adviseBlocked(f *Facts, r *Report) []string {
 	switch {
 	case r.Diagnosis == string(core.PrimaryLostTransactions):
-		return []string{"decide which copy is right: what is said above tells how to go on with either"}
+		return []string{"stop the application now: each new write uses lost numbers again",
+			"decide which copy is right: what is said above tells how to go on with either"}
 	case r.Operation != nil && r.Operation.Step == string(core.StepProve):
 		// Whether a node is to be tainted the operator says itself: it knows where that would be wrong.
 		return []string{"do what is said above: the operator goes on by itself as soon as there is a proof",

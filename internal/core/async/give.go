@@ -245,6 +245,5 @@ func (d *decision) keepClosed(closed, more string, mayGo bool) {
 		return
 	}
 	d.Block(core.RefusalLostTransactions, fmt.Sprintf("%s was closed for writes to give its data, and does not "+
-		"open again: %s holds transactions that it does not have. Decide which copy is right, and delete the Pods "+
-		"and PersistentVolumeClaims of the others", closed, more))
+		"open again: %s holds transactions that it does not have. %s", closed, more, twoCopies(closed)))
 }

@@ -84,9 +84,17 @@ func (d *decision) promotionProgress() string {
 }
 
 func (d *decision) blockLost() {
-	d.Block(core.RefusalLostTransactions, "the primary "+d.Status.Promotion.Instance+
-		" has lost transactions: "+d.diagnosis.says+
-		". Nothing is promoted or cloned until you decide which copy is right, and delete the Pods and PersistentVolumeClaims of the others")
+	primary := d.Status.Promotion.Instance
+	d.Block(core.RefusalLostTransactions, fmt.Sprintf("the primary %s has lost transactions: %s. Stop the application "+
+		"now: each new write uses lost numbers again. Nothing is promoted or cloned until you decide. %s", primary,
+		d.diagnosis.says, twoCopies(primary)))
+}
+
+// twoCopies tells what to do where the primary and its replicas hold different histories.
+func twoCopies(primary string) string {
+	return fmt.Sprintf("Look at what is missing. If the replicas are right: delete the PersistentVolumeClaim, then "+
+		"the Pod of %s, and nothing else. If %[1]s is right: delete those of the replicas, one replica at a time",
+		primary)
 }
 
 // takesWrites reports whether the granted primary is writable, whatever else is the matter with it.
