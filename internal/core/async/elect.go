@@ -67,7 +67,7 @@ func (b ballot) elect() election {
 			return v.elected()
 		}
 	}
-	return refuse(voters)
+	return b.refuse(voters)
 }
 
 // elected is the result when the voter wins.
@@ -203,16 +203,39 @@ func (b ballot) nobody(unknown, diverged []string) election {
 }
 
 // refuse tells why none of the voters may win.
-func refuse(voters []voter) election {
+func (b ballot) refuse(voters []voter) election {
 	for _, v := range voters {
 		if dominates(v, voters) {
 			return election{refusal: core.RefusalNoCandidate, why: fmt.Sprintf(
-				"%s holds the most, but may not be promoted: %s", v.in.Name, v.whyUnfit())}
+				"%s holds the most, but may not be promoted: %s", v.in.Name, v.whyUnfit()+b.startText(v))}
 		}
 	}
 	return election{refusal: core.RefusalIncomparable,
-		why: "the replicas' histories contradict each other: none holds all that the others hold; compare their " +
-			"gtid_executed and decide which to keep"}
+		why: "nobody holds all: " + ownText(voters)}
+}
+
+// startText tells how to start an applier again that stopped and hinders nothing else; "" where none did.
+func (b ballot) startText(v voter) string {
+	if v.stale || draft.LosesVolume(v.in) || v.report.Terminating || v.report.NeedsReclone {
+		return ""
+	}
+	return fmt.Sprintf(". When the cause is gone, start it again, as root on %s: kubectl cnmsql mysql %s --instance %[1]s, "+
+		"then START REPLICA SQL_THREAD", v.in.Name, b.o.Cluster.Name)
+}
+
+// ownText tells what each holds that not all others hold.
+func ownText(all []voter) string {
+	var holds []string
+	for _, v := range all {
+		own := gtid.Set{}
+		for _, other := range all {
+			own = own.Union(v.holds.Subtract(other.holds))
+		}
+		if !own.IsEmpty() {
+			holds = append(holds, v.in.Name+" holds "+own.Abbreviate(4))
+		}
+	}
+	return strings.Join(holds, "; ") + ", which some other lacks"
 }
 
 func (v voter) whyUnfit() string {

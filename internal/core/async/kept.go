@@ -3,11 +3,9 @@ package async
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/draft"
-	"cnmsql.co/internal/gtid"
 )
 
 // chooseAdopted promotes one of those whose volumes were kept of a deleted Cluster: who
@@ -111,18 +109,8 @@ func (d *decision) namedAdopted(all []voter) int {
 
 // differText tells what each holds that not all others hold.
 func differText(cluster string, all []voter) string {
-	var holds []string
-	for _, v := range all {
-		own := gtid.Set{}
-		for _, other := range all {
-			own = own.Union(v.holds.Subtract(other.holds))
-		}
-		if !own.IsEmpty() {
-			holds = append(holds, v.in.Name+" holds "+own.Abbreviate(4))
-		}
-	}
-	return "none of the adopted volumes holds all that the others hold: " + strings.Join(holds, "; ") +
-		", which some other lacks. Nothing is promoted until you decide which copy is right: " +
+	return "none of the adopted volumes holds all that the others hold: " + ownText(all) +
+		". Nothing is promoted until you decide which copy is right: " +
 		fmt.Sprintf("kubectl annotate cluster %s cnmsql.cnmsql.co/accept-data-loss=INSTANCE@0; the others keep "+
 			"theirs, and are told diverged", cluster)
 }

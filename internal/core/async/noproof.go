@@ -34,8 +34,12 @@ func (d *decision) noProof(answers bool) string {
 				"for it", in.Name, strings.Join(gone, ", "))
 		}
 	})
-	return fmt.Sprintf("the primary %s fails (%s: %s), and there is no proof yet that it cannot take writes: %s%s. "+
-		"Nobody is promoted meanwhile. %s", p.Instance, f.name, f.says, why, d.withoutLease(), d.proofAdvice())
+	where := ""
+	if p.Node != "" {
+		where = " on " + p.Node
+	}
+	return fmt.Sprintf("%s may still take writes%s (%s: %s): %s%s. So nobody is promoted. %s", p.Instance, where, f.name,
+		f.says, why, d.withoutLease(), d.proofAdvice())
 }
 
 // askedInVain tells of a manager of the very Pod that took writes that it answers and has not promised; "" when
@@ -55,18 +59,31 @@ func (d *decision) proofAdvice() string {
 	hindered, isNode := d.newPodWaits()
 	var ways []string
 	if hindered != "" {
-		ways = append(ways, "First mend why its new Pod does not run, for the manager in it can promise that the "+
+		ways = append(ways, "Mend why its new Pod does not run, for the manager in it can promise that the "+
 			"former takes no writes: "+hindered)
 	}
 	if isNode && d.askedInVain() == "" {
-		ways = append(ways, fmt.Sprintf("If its node is dead for good, taint it: kubectl taint node %s "+
-			"node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", cmp.Or(d.Status.Promotion.Node, "NODE")))
+		node := cmp.Or(d.Status.Promotion.Node, "NODE")
+		ways = append(ways, "Bring "+node+" or its network back", fmt.Sprintf("Only if %s is powered off, not merely "+
+			"cut off: kubectl taint node %[1]s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", node))
 	}
 	if len(d.Instances) > 1 {
-		ways = append(ways, fmt.Sprintf("To promote another and lose what it does not hold: kubectl cnmsql failover "+
+		ways = append(ways, fmt.Sprintf("Give up what the one that you promote does not hold: kubectl cnmsql failover "+
 			"%s --to INSTANCE --accept-data-loss", d.Cluster.Name))
 	}
-	return strings.Join(ways, ". ")
+	return numbered(ways)
+}
+
+// numbered numbers what can be done, so that nobody takes it for steps one after the other.
+func numbered(ways []string) string {
+	if len(ways) < 2 {
+		return strings.Join(ways, "")
+	}
+	text := "Do one:"
+	for i, way := range ways {
+		text += fmt.Sprintf(" (%d) %s.", i+1, way)
+	}
+	return strings.TrimSuffix(text, ".")
 }
 
 // newPodWaits is what hinders a Pod that was made since for the primary, "" when nothing is known

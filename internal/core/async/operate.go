@@ -21,8 +21,9 @@ func (d *decision) operate() {
 		d.awaitFirst()
 	case d.diagnosis.name == core.PrimaryFenced:
 		d.refuseWhileFenced()
-		d.Block(core.RefusalPrimaryFenced, "the primary "+d.Status.Promotion.Instance+" is fenced; writes are "+
-			"stopped until it is unfenced")
+		d.Block(core.RefusalPrimaryFenced, fmt.Sprintf("%s, the primary, is fenced by somebody: nobody takes "+
+			"writes, and nobody takes over. To end it: kubectl cnmsql fence off %s %[1]s", d.Status.Promotion.Instance,
+			d.Cluster.Name))
 	case d.inSwitchover():
 		d.switchOver()
 	case d.inGiving():

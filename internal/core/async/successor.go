@@ -2,6 +2,7 @@ package async
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -159,13 +160,18 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 
 // wayOut tells what a human may do who would rather lose something than wait.
 func (d *decision) wayOut(refusal core.Reason) string {
-	switch refusal {
-	case core.RefusalTooFewKnown, core.RefusalIncomparable, core.RefusalAllDiverged:
-		return ". To promote one all the same and lose what it does not hold: kubectl cnmsql failover " +
-			d.Cluster.Name + " --to INSTANCE --accept-data-loss"
-	default:
-		return ""
+	override := "kubectl cnmsql failover " + d.Cluster.Name + " --to INSTANCE --accept-data-loss"
+	switch primary := d.Status.Promotion.Instance; {
+	case refusal == core.RefusalTooFewKnown:
+		return ". To promote one all the same and lose what it does not hold: " + override
+	case refusal == core.RefusalIncomparable:
+		return ". Look at them, and choose: " + override + "; the others keep their data"
+	case refusal == core.RefusalAllDiverged && !slices.Contains(d.Status.Diverged, primary):
+		return ". Bring " + primary + " back: it alone has not diverged. Or choose: " + override
+	case refusal == core.RefusalAllDiverged:
+		return ". Choose: " + override
 	}
+	return ""
 }
 
 // electWithin holds an election within the bounds that the user set. If they

@@ -57,7 +57,7 @@ func (d *decision) refuseForeign(r *recovery) {
 	d.refuse(core.RefusalSplitBrain, r.foreign+" was left out by the last recovery, and is online in a group of its "+
 		"own that has a quorum; "+
 		"those whom the group went on with are not, and may have acknowledged writes since. Bring them back, and stop the Pods of those who were left out; "+
-		"or, if they are gone for good, delete their Pods and PersistentVolumeClaims, and ask again")
+		"or, if they are gone for good, delete their PersistentVolumeClaims, then their Pods, and ask again")
 }
 
 func (d *decision) refuseUnproven(r *recovery) { d.refuse(core.RefusalNoSafeSurvivor, r.unproven) }
