@@ -23,8 +23,8 @@ func (a *actor) mayRecreate(ctx context.Context, c *v1alpha1.Cluster, instance s
 	return a.request(c, words, func(ctx context.Context) error {
 		err := a.client.Create(ctx, pod, client.DryRunAll, client.FieldOwner(resources.FieldManager))
 		if refusesSuccessor(err, instance) {
-			return fmt.Errorf("its Pod goes on as it is, for Kubernetes refuses the one that would take its place: %w; "+
-				"correct the spec of the Cluster, or have whoever refuses the Pod there admit it", err)
+			return fmt.Errorf("its Pod goes on as it is, for Kubernetes refuses the one that would take its place: %w"+
+				"; correct the spec of the Cluster, or have whoever refuses the Pod there admit it", err)
 		}
 		return nil
 	})

@@ -78,7 +78,7 @@ func TestAQuotaAloneLetsAPodGoThatIsToBeReplaced(t *testing.T) {
 		answer error
 		gone   bool
 	}{
-		"a quota":               {forbidden("exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3"), true},
+		"a quota":               {forbidden("exceeded quota: q, requested: pods=1, used: pods=3"), true},
 		"one that wants limits": {forbidden("failed quota: small: must specify limits.memory for: mysql"), false},
 		"a policy": {forbidden("ValidatingAdmissionPolicy 'p' with binding 'p' denied request: exceeded quota: of " +
 			"patience"), false},

@@ -16,7 +16,7 @@ var jobTemplates = map[string]string{
 	"Cluster":         "{storage: {size: 1Gi}, backup: {jobTemplate: %s}}",
 }
 
-// TestAJobTemplateIsBounded: what it holds is in the memory of the operator of all namespaces.
+// What it holds is in the memory of the operator of all namespaces.
 func TestAJobTemplateIsBounded(t *testing.T) {
 	c := api(t)
 	many := make([]string, 65)
@@ -53,11 +53,12 @@ func judgeTemplate(t *testing.T, c client.Client, template, refused string) {
 	}
 }
 
-// TestAJobTemplateGivesNoNodeAway: the operator makes the Job, as it makes an instance's Pod.
+// The operator makes the Job, as it makes an instance's Pod.
 func TestAJobTemplateGivesNoNodeAway(t *testing.T) {
 	c := api(t)
 	for profile, refused := range map[string]string{"unconfined": "more than a backup on the node",
 		"runtime/default": "", "localhost/mine": ""} {
-		judgeTemplate(t, c, "{annotations: {container.apparmor.security.beta.kubernetes.io/backup: "+profile+"}}", refused)
+		annotation := "container.apparmor.security.beta.kubernetes.io/backup: " + profile
+		judgeTemplate(t, c, "{annotations: {"+annotation+"}}", refused)
 	}
 }

@@ -43,22 +43,32 @@ func TestOwnedParametersAreKnownInEverySpelling(t *testing.T) {
 		"{port: '1', datadir: /x}":      "; remove them",
 		"{Innodb-Flush_method: NoSync}": "Innodb-Flush_method must be one of fsync, o_dsync, o_direct, " +
 			"o_direct_no_fsync (an acknowledged write must survive a crash)",
-		"{innodb_flush_method: '3'}": "innodb_flush_method must be one of",
-		"{innodb_temp_data_file_path: '../cnmsql/state.json:12M:autoextend'}": "innodb_temp_data_file_path must " +
-			"name files of the data directory, without a / (it would write wherever it is told, over the instance's " +
-			"own files too)",
-		"{innodb-temp_data_file_path: 'ibtmp1:12M:autoextend:max:5G'}":       "",
-		"{loose_innodb_data_file_path: 'ibdata1:12M;/tmp/x:12M:autoextend'}": "loose_innodb_data_file_path is not yours",
-		"{skip_innodb_data_file_path: '/x:12M'}":                             "skip_innodb_data_file_path must name files",
-		`{"a b": x}`:                                                         `not the name of a parameter: "a b"`,
-		`{"a\ngtid_mode": x}`:                                                "not the name of a parameter",
-		`{"": x}`:                                                            "not the name of a parameter",
-		`{sql_mode: "x\ngtid_mode=OFF"}`:                                     "the value of sql_mode has more than one line",
+		"{innodb_flush_method: '3'}":     "innodb_flush_method must be one of",
+		`{"a b": x}`:                     `not the name of a parameter: "a b"`,
+		`{"a\ngtid_mode": x}`:            "not the name of a parameter",
+		`{"": x}`:                        "not the name of a parameter",
+		`{sql_mode: "x\ngtid_mode=OFF"}`: "the value of sql_mode has more than one line",
 	} {
 		t.Run(name, func(t *testing.T) {
 			judge(t, c.Create(context.Background(), cluster(t, "owned", "{mysql: {parameters: "+name+"}}"),
 				client.DryRunAll), refused)
 		})
+	}
+}
+
+// The instance's own files lie beside the data directory.
+func TestAFileOutsideOfTheDataIsRefused(t *testing.T) {
+	c := api(t)
+	const refused = " must name files of the data directory, without a / (it would write wherever it is told, over " +
+		"the instance's own files too)"
+	for name, r := range map[string]struct{ value, refused string }{
+		"innodb_temp_data_file_path":  {"../cnmsql/state.json:12M:autoextend", "innodb_temp_data_file_path" + refused},
+		"skip_innodb_data_file_path":  {"ibdata1:12M;/tmp/x:12M", "skip_innodb_data_file_path" + refused},
+		"innodb-temp_data_file_path":  {"ibtmp1:12M:autoextend:max:5G", ""},
+		"loose_innodb_data_file_path": {"ibdata1:12M", "loose_innodb_data_file_path is not yours to set"},
+	} {
+		spec := fmt.Sprintf("{mysql: {parameters: {%s: '%s'}}}", name, r.value)
+		judge(t, c.Create(context.Background(), cluster(t, "filed", spec), client.DryRunAll), r.refused)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 )
 
-// TestASecretThatNamesAClusterIsSmall: the operator has all of them in memory.
+// The operator has all of them in memory.
 func TestASecretThatNamesAClusterIsSmall(t *testing.T) {
 	installed(t)
 	ctx, admin, operator := context.Background(), api(t), as(t, "cnmsql-system", "cnmsql-operator")
