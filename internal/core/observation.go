@@ -1,8 +1,6 @@
 package core
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -236,21 +234,6 @@ func (r ReinitRequest) Marked(diverged, unheard bool) ReinitRequest {
 
 // IsBound reports whether the request is for one epoch and one volume.
 func (r ReinitRequest) IsBound() bool { return r.Volume != "" }
-
-// Override is a human's decision to promote an instance although acknowledged
-// writes may be lost, given about one epoch.
-type Override struct {
-	To    string
-	Epoch int64
-}
-
-// String is the word as a human writes it, and tells where the epoch is missing.
-func (o *Override) String() string {
-	if o.Epoch < 0 {
-		return cmp.Or(o.To, "nobody") + " without an epoch"
-	}
-	return fmt.Sprintf("%s@%d", o.To, o.Epoch)
-}
 
 // Problem is a hindrance with a name and what to do about it.
 type Problem struct {
