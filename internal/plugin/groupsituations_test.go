@@ -96,7 +96,7 @@ func minority() *Facts {
 	return f
 }
 
-// unheard: the operator hears demo-3 alone. Nobody says that the quorum is lost.
+// unheard is a group of which the operator hears demo-3 alone. Nobody says that the quorum is lost.
 func unheard() *Facts {
 	f := online()
 	f.gone("demo-1", "demo-2")

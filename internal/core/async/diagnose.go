@@ -47,7 +47,8 @@ var rules = []rule{
 		func(s *primaryView) string { return s.report.Problem().String() }},
 	{core.PrimaryHung, func(s *primaryView) bool { return s.reachable && s.report.State == core.Hung },
 		hungText},
-	{core.PrimaryLostTransactions, func(s *primaryView) bool { return isWritable(s) && !lostTransactions(s.o).IsEmpty() },
+	{core.PrimaryLostTransactions,
+		func(s *primaryView) bool { return isWritable(s) && !lostTransactions(s.o).IsEmpty() },
 		func(s *primaryView) string {
 			return "replicas hold transactions of its own that it does not have: " +
 				lostTransactions(s.o).Abbreviate(10)

@@ -219,8 +219,8 @@ func (b ballot) startText(v voter) string {
 	if v.stale || draft.LosesVolume(v.in) || v.report.Terminating || v.report.NeedsReclone {
 		return ""
 	}
-	return fmt.Sprintf(". When the cause is gone, start it again, as root on %s: kubectl cnmsql mysql %s --instance %[1]s, "+
-		"then START REPLICA SQL_THREAD", v.in.Name, b.o.Cluster.Name)
+	return fmt.Sprintf(". When the cause is gone, start it again, as root on %s: kubectl cnmsql mysql %s "+
+		"--instance %[1]s, then START REPLICA SQL_THREAD", v.in.Name, b.o.Cluster.Name)
 }
 
 // ownText tells what each holds that not all others hold.

@@ -92,8 +92,8 @@ func (d *decision) cannotSpare(in *core.Instance) string {
 	if d.enoughWithout(in, p.RequiredAcks) {
 		return ""
 	}
-	return fmt.Sprintf("for without it %s would receive from %s, where each commit needs %s. It goes when enough others "+
-		"do. To have it go now, and commits wait: kubectl delete pod %s",
+	return fmt.Sprintf("for without it %s would receive from %s, where each commit needs %s. It goes when enough "+
+		"others do. To have it go now, and commits wait: kubectl delete pod %s",
 		core.Plural(d.receiveBeside(in), "replica"), p.Instance, core.Acknowledgements(p.RequiredAcks), in.Name)
 }
 

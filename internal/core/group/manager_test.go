@@ -75,7 +75,8 @@ func (w *world) facts(in *instance) *agent.Facts {
 	m := &in.m
 	f := &agent.Facts{Now: w.now, Me: in.name, PodUID: in.pod.UID, Cluster: m.view, Locked: true, Data: in.data,
 		NoReceivingBelow: in.frozen,
-		Member:           m.member, Donor: m.donor, Primary: m.position, AskFailed: m.askFailed, TerminatingSince: m.stopping,
+		Member:           m.member, Donor: m.donor, Primary: m.position, AskFailed: m.askFailed,
+		TerminatingSince: m.stopping,
 		Mysqld: agent.Mysqld{Up: in.up, Accepted: in.up && !in.starting, Answers: in.answers(), AnsweredAt: w.now,
 			StartedAt: w.now, DownSince: m.downSince, LacksSpace: in.hangs, DiskStalled: in.stalled}}
 	if !in.silentSince.IsZero() {

@@ -55,7 +55,8 @@ func TestAnOperatorThatHearsTooFewSaysNoMoreThanThat(t *testing.T) {
 	w.now = w.now.Add(unknownPatience)
 	w.run()
 	s := w.cluster.Status
-	if s.Phase != core.PhaseBlocked || s.Blocked == nil || s.Blocked.Reason != core.RefusalGroupUnknown || !w.hasQuorum() {
+	if s.Phase != core.PhaseBlocked || s.Blocked == nil || s.Blocked.Reason != core.RefusalGroupUnknown ||
+		!w.hasQuorum() {
 		t.Errorf("it is %s, %s: %s", s.Phase, s.Reason, w.tell())
 	}
 }

@@ -93,7 +93,8 @@ func TestMutants(t *testing.T) {
 
 func mutants() map[string]mutation {
 	unknownIsGone := func(o *core.Observation) {
-		o.Instances = slices.DeleteFunc(slices.Clone(o.Instances), func(in core.Instance) bool { return !in.Report.Known() })
+		isUnheard := func(in core.Instance) bool { return !in.Report.Known() }
+		o.Instances = slices.DeleteFunc(slices.Clone(o.Instances), isUnheard)
 	}
 	return map[string]mutation{
 		"who was left out is judged by its position alone": {plan: func(_ *core.Observation, p *core.Plan) {
