@@ -361,7 +361,7 @@ func mutantsOfAgent() []mutant {
 					f.Word = &agent.Word{At: f.Now, Epoch: f.Cluster.Epoch, Instance: f.Cluster.Promotion.Instance}
 				}
 			}}},
-		{name: "a diverged replica acknowledges", seed: 406,
+		{name: "a diverged replica acknowledges", seed: 998,
 			mutation: mutation{Decision: func(f *agent.Facts, d *agent.Decision) {
 				if d.Reason == "Diverged" && (f.Replicating != f.Cluster.Promotion.Instance ||
 					f.Server.Replication != nil && !f.Server.Replication.IORunning) {
