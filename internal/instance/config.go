@@ -90,8 +90,7 @@ func (c *configurer) spaceLeft() error {
 
 // config is what my.cnf is made from.
 func (c *configurer) config(of *v1alpha1.Cluster) mysql.Config {
-	d, durability := c.opt.Dirs, declared.DataDurability(&of.Spec)
-	counted := agent.Cluster{Durability: durability, Members: of.Status.Members}
+	d, durability, acks := c.opt.Dirs, declared.DataDurability(&of.Spec), countedBy(of)
 	expire, size := binlogsOf(of)
 	return mysql.Config{
 		MaxBinlogSize: size, BinlogExpire: expire, HoldsBinlogs: of.Spec.Backup.Archives(),
@@ -100,8 +99,8 @@ func (c *configurer) config(of *v1alpha1.Cluster) mysql.Config {
 		AdminAddress: c.opt.PodIP, AdminPort: c.opt.AdminPort,
 		DataDir: d.Data, TmpDir: d.Tmp, Socket: d.socket(), PIDFile: filepath.Join(d.Run, "mysqld.pid"),
 		CAFile: d.ca(), CertFile: d.cert(), KeyFile: d.key(),
-		BinlogFormat: of.Spec.MySQL.BinlogFormat, SemiSyncReplica: counted.Acknowledges(c.opt.Instance),
-		Lossless: durability.IsOnReplicas(), KeepsRelayLogs: durability.KeepsRelayLogs(),
+		BinlogFormat: of.Spec.MySQL.BinlogFormat, SemiSyncReplica: acks.Acknowledges(c.opt.Instance),
+		Lossless: durability.IsOnReplicas(), KeepsRelayLogs: acks.KeepsRelayLogs(),
 		RelayLogsLost: c.by.cached().DropsRelayLogs(durability.IsOnReplicas()),
 		Topology:      topologyOf(of), Group: c.by.groupConfig(of),
 		Memory: memoryFor(of, c.opt.MemoryLimit), CPUs: c.opt.CPUs,

@@ -7,7 +7,6 @@ import (
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
-	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -48,8 +47,7 @@ func (m *manager) startServer(ctx context.Context) error {
 	if cluster == nil {
 		return errors.New("starting mysqld: the Cluster is not known yet")
 	}
-	keepsRelayLogs := topologyOf(cluster).KeepsRelayLogs() || declared.DataDurability(&cluster.Spec).KeepsRelayLogs()
-	err := m.provenance.noteStart(ctx, !keepsRelayLogs)
+	err := m.provenance.noteStart(ctx, !countedBy(cluster).KeepsRelayLogs())
 	if err == nil {
 		err = m.configurer.prepareConfig(ctx, cluster)
 	}

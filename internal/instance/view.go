@@ -90,6 +90,15 @@ func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 	return v, nil
 }
 
+// countedBy is of a Cluster what decides whether an instance acknowledges, and what it keeps for that.
+func countedBy(c *v1alpha1.Cluster) *agent.Cluster {
+	a := &agent.Cluster{Durability: declared.DataDurability(&c.Spec), Topology: topologyOf(c), Members: c.Status.Members}
+	if p := c.Status.Promotion; p != nil {
+		a.Promotion = &core.Promotion{LosslessSince: p.LosslessSince}
+	}
+	return a
+}
+
 // ackTimeout is how long a commit waits for acknowledgements under the other modes.
 func ackTimeout(c *v1alpha1.Cluster) time.Duration {
 	if s := c.Spec.MySQL.SemiSync; s != nil && s.TimeoutMillis != nil {

@@ -48,7 +48,7 @@ func (m *manager) startServer(done func(string)) {
 		done("")
 		return
 	}
-	m.noteStart(!m.view.Durability.KeepsRelayLogs())
+	m.noteStart(!m.view.KeepsRelayLogs())
 	f := m.facts()
 	m.launch()
 	m.problem = nil
@@ -62,7 +62,7 @@ func (m *manager) launch() {
 	if m.proc != nil {
 		m.restarts++
 	}
-	keepsRelay := m.view.Durability.KeepsRelayLogs() && !m.volume.record.cached.MayLack && !m.w.mut.RelayNotDurable
+	keepsRelay := m.view.KeepsRelayLogs() && !m.volume.record.cached.MayLack && !m.w.mut.RelayNotDurable
 	m.proc = startMysqld(m, keepsRelay)
 	m.started = m.w.now
 	m.accepted, m.misses, m.server, m.receiveTry = false, 0, nil, 0

@@ -166,6 +166,14 @@ func (c *Cluster) Acknowledges(name string) bool {
 	return c.Durability.Awaits() && c.IsMember(name)
 }
 
+// KeepsRelayLogs reports whether the instance keeps its relay logs when its mysqld ends: what it has acknowledged
+// may be in them alone. An election counts on that for as long as the promise of the promotion stands, also where
+// the spec does not ask for it any more.
+func (c *Cluster) KeepsRelayLogs() bool {
+	return c.Topology.KeepsRelayLogs() || c.Durability.KeepsRelayLogs() ||
+		c.Promotion != nil && c.Promotion.LosslessSince > 0
+}
+
 // Activity is something that takes longer than a decision may wait.
 type Activity string
 
