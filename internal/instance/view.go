@@ -92,7 +92,8 @@ func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 
 // countedBy is of a Cluster what decides whether an instance acknowledges, and what it keeps for that.
 func countedBy(c *v1alpha1.Cluster) *agent.Cluster {
-	a := &agent.Cluster{Durability: declared.DataDurability(&c.Spec), Topology: topologyOf(c), Members: c.Status.Members}
+	a := &agent.Cluster{Durability: declared.DataDurability(&c.Spec), Topology: topologyOf(c),
+		Members: c.Status.Members}
 	if p := c.Status.Promotion; p != nil {
 		a.Promotion = &core.Promotion{LosslessSince: p.LosslessSince}
 	}

@@ -87,15 +87,16 @@ func (d *decision) promotionProgress() string {
 func (d *decision) blockLost() {
 	primary := d.Status.Promotion.Instance
 	d.Block(core.RefusalLostTransactions, fmt.Sprintf("the primary %s has lost transactions: %s. Stop the application "+
-		"now: each new write uses lost numbers again. Nothing is promoted or cloned until you decide. %s", primary,
-		d.diagnosis.says, twoCopies(primary)))
+		"now: each new write uses lost numbers again. Nothing is promoted or cloned until you decide. %s, and do not "+
+		"wait for a copy before the next: nothing is copied before the last", primary, d.diagnosis.says,
+		twoCopies(primary)))
 }
 
 // twoCopies tells what to do where the primary and its replicas hold different histories.
 func twoCopies(primary string) string {
 	return fmt.Sprintf("Look at what is missing. If the replicas are right: delete the PersistentVolumeClaim, then "+
-		"the Pod of %s, and nothing else. If %[1]s is right: delete those of the replicas, one replica at a time",
-		primary)
+		"the Pod of %s, and nothing else. If %[1]s is right: delete those of each replica that holds what it lacks, "+
+		"and look again after each (kubectl delete pvc/NAME pod/NAME --wait=false)", primary)
 }
 
 // takesWrites reports whether the granted primary is writable, whatever else is the matter with it.

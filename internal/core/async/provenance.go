@@ -27,7 +27,7 @@ func (b ballot) missingText(voters []voter, unknown []string) string {
 	var missing, lacking []string
 	for _, name := range unknown {
 		in := b.o.Instance(name)
-		if slices.Contains(b.o.Cluster.Status.Members, name) && !in.SaysEmpty() {
+		if slices.Contains(b.o.Cluster.Status.Members, name) && !in.SaysEmpty() && !in.IsGone() {
 			_, absence := draft.Answering(in)
 			missing = append(missing, fmt.Sprintf("%s (%s)", name, absence))
 		}
@@ -40,12 +40,17 @@ func (b ballot) missingText(voters []voter, unknown []string) string {
 			lacking = append(lacking, v.in.Name)
 		}
 	}
-	if p := b.o.Cluster.Status.Promotion; p.Instance == b.exclude {
+	p := b.o.Cluster.Status.Promotion
+	if in := b.o.Instance(p.Instance); p.Instance == b.exclude && in != nil && !in.SaysEmpty() && !in.IsGone() {
 		missing = append(missing, p.Instance+" (the primary)")
 	}
 	said := "Bring back " + strings.Join(missing, " or ")
-	if len(missing) == 0 {
-		said = "Wait for the others"
+	switch {
+	case len(missing) > 0:
+	case len(lacking) > 0:
+		said = "Nobody else can say it"
+	default:
+		said = "Whoever held the rest is gone"
 	}
 	if len(lacking) > 0 {
 		said += ". " + strings.Join(lacking, ", ") + " " + mayLackText

@@ -86,10 +86,10 @@ func (d *decision) keepPod(in *core.Instance, pod core.Pod, vol core.Volume) {
 }
 
 // cannotSpare tells why commits would wait for ever without an instance whose claim is gone or going; "" when
-// they would not.
+// they would not. Where they stop waiting after a time, nobody is held up for long.
 func (d *decision) cannotSpare(in *core.Instance) string {
 	p := d.Status.Promotion
-	if d.enoughWithout(in, p.RequiredAcks) {
+	if !d.Cluster.Durability.CountsOnReplicas(p) || d.enoughWithout(in, p.RequiredAcks) {
 		return ""
 	}
 	return fmt.Sprintf("for without it %s would receive from %s, where each commit needs %s. It goes when enough "+
@@ -98,9 +98,11 @@ func (d *decision) cannotSpare(in *core.Instance) string {
 }
 
 // holderWithData is the primary while it is known to have all that was acknowledged: it takes writes, or is
-// closed to give its data to others; "" while it is not.
+// closed to give its data to others; "" while it is not. One that has lost transactions has not.
 func (d *decision) holderWithData() string {
-	if p := d.Status.Promotion; p != nil && (d.takesWrites() || d.diagnosis.name == core.PrimaryClosed) {
+	hasAll := d.takesWrites() && d.diagnosis.name != core.PrimaryLostTransactions ||
+		d.diagnosis.name == core.PrimaryClosed
+	if p := d.Status.Promotion; p != nil && hasAll {
 		return p.Instance
 	}
 	return ""

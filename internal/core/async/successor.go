@@ -166,7 +166,8 @@ func (d *decision) wayOut(refusal core.Reason) string {
 		return ". To promote one all the same and lose what it does not hold: " + override
 	case refusal == core.RefusalIncomparable:
 		return ". Look at them, and choose: " + override + "; the others keep their data"
-	case refusal == core.RefusalAllDiverged && !slices.Contains(d.Status.Diverged, primary):
+	case refusal == core.RefusalAllDiverged && !slices.Contains(d.Status.Diverged, primary) &&
+		d.diagnosis.name != core.PrimaryDataLost && !d.holder().IsGone():
 		return ". Bring " + primary + " back: it alone has not diverged. Or choose: " + override
 	case refusal == core.RefusalAllDiverged:
 		return ". Choose: " + override
