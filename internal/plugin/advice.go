@@ -137,7 +137,8 @@ func (group) adviseBlocked(f *Facts, r *Report) []string {
 	}
 	if r.Diagnosis == string(core.GroupUnknown) && mayWork(r.Group) {
 		return append([]string{"the group may be working. See whether the operator reaches the Pods (" + findOperator +
-			"). Delete nothing, recover nothing: docs/runbooks.md#nobody-knows-how-a-group-is"}, out...)
+			"). Delete nothing, and recover nothing before you know that those who do not answer are dead: " +
+			"docs/runbooks.md#nobody-knows-how-a-group-is"}, out...)
 	}
 	if len(out) == 0 && r.Group.Online == 0 {
 		return []string{adviseOutage(f.Cluster) + " (it tells what that means before it asks back): " + recover}
@@ -271,9 +272,12 @@ func adviseDiverged(f *Facts, r *Report) []string {
 	for _, name := range f.Cluster.Status.DivergedInstances {
 		text := fmt.Sprintf("decide whether the transactions that only %s holds matter (look: kubectl "+
 			"cnmsql mysql %s --instance %s -n %s); ", name, r.Name, name, r.Namespace)
-		if nobodyWrites(r) {
+		switch {
+		case hasLost(r):
+			text += "keep its data until you have decided which copy is right"
+		case nobodyWrites(r):
 			text += "keep its data while nobody is known to take writes, for that copy may be needed"
-		} else {
+		default:
 			text += reclone("to give them up and copy it again", r, name)
 		}
 		out = append(out, text)
@@ -286,7 +290,7 @@ func adviseBroken(f *Facts, r *Report) []string {
 	for _, name := range f.Cluster.Status.ReplicationBrokenInstances {
 		switch text := "mend what stopped replication of " + name; {
 		case slices.Contains(f.Cluster.Status.DivergedInstances, name), f.copyHinders(name):
-		case nobodyWrites(r):
+		case nobodyWrites(r), hasLost(r):
 			out = append(out, text)
 		default:
 			out = append(out, text+"; or, "+reclone("to copy it again", r, name))
@@ -300,6 +304,9 @@ func (f *Facts) copyHinders(name string) bool {
 	r := f.live(name)
 	return r != nil && r.Server != nil && r.Server.Replication != nil && r.Server.Replication.CopyHinders
 }
+
+// hasLost reports whether the primary lacks what it once committed: each replica's copy may be the right one.
+func hasLost(r *Report) bool { return r.Diagnosis == string(core.PrimaryLostTransactions) }
 
 // nobodyWrites reports whether no instance is known to take writes: each copy may be the one to go on with.
 func nobodyWrites(r *Report) bool { return r.Writable == WritableNo || r.Writable == WritableUnknown }

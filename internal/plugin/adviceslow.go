@@ -41,8 +41,8 @@ func advisePromoting(f *Facts, r *Report, isLong bool) []string {
 	case mayReturn && isLong:
 		return []string{fmt.Sprintf("to have %s take writes again: %s", op.From, back)}
 	case isLong:
-		return []string{fmt.Sprintf("%s cannot take writes again; see what %s says: kubectl logs %s -c %s -n %s "+
-			"--tail 50", op.From, op.To, op.To, layout.Container, r.Namespace)}
+		return []string{fmt.Sprintf("it is not seen that %s can take writes again; see what %s says: kubectl logs %s "+
+			"-c %s -n %s --tail 50", op.From, op.To, op.To, layout.Container, r.Namespace)}
 	}
 	return nil
 }

@@ -126,8 +126,12 @@ func failoverForLong() *Facts {
 
 func blocked() *Facts {
 	f := healthy()
-	f.phase(core.PhaseBlocked, core.PrimaryUnreachableReplicasLost, "the primary demo-1 fails "+
-		"(PrimaryUnreachableReplicasLost), and there is no proof yet that it cannot take writes: its manager does not answer and its kubelet has not reported its end. Nobody is promoted meanwhile")
+	f.phase(core.PhaseBlocked, core.PrimaryUnreachableReplicasLost, "demo-1 may still take writes on n1 "+
+		"(PrimaryUnreachableReplicasLost: neither can its manager be reached, nor do replicas receive from it): its "+
+		"manager does not answer and its kubelet has not reported its end. So nobody is promoted. Do one: (1) "+
+		"Bring n1 or its network back. (2) Only if n1 is powered off, not merely cut off: kubectl taint node n1 "+
+		"node.kubernetes.io/out-of-service=nodeshutdown:NoExecute. (3) Give up what the one that you promote does not "+
+		"hold: kubectl cnmsql failover demo --to INSTANCE --accept-data-loss")
 	s := &f.Cluster.Status
 	s.ReadyInstances, s.PrimaryFailingSince = 2, at(4*time.Minute)
 	s.Operation = &v1alpha1.OperationStatus{Kind: "Failover", Step: string(core.StepProve), From: "demo-1",
@@ -257,7 +261,8 @@ func notPermitted() *Facts {
 func fencedPrimary() *Facts {
 	f := healthy()
 	f.phase(core.PhaseBlocked, core.PrimaryFenced,
-		"the primary demo-1 is fenced; writes are stopped until it is unfenced")
+		"demo-1, the primary, is fenced by somebody: nobody takes writes, and nobody takes over. To end it: "+
+			"kubectl cnmsql fence off demo demo-1")
 	f.Cluster.Status.FencedInstances, f.Cluster.Status.ReadyInstances = []string{"demo-1", "demo-3"}, 1
 	for _, name := range f.Cluster.Status.FencedInstances {
 		f.notReady(name)

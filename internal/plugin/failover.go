@@ -253,7 +253,7 @@ func (o *overrider) await(ctx context.Context, c *v1alpha1.Cluster, to string, e
 			"nothing happened at all, see that the operator runs: %s", to, timeout, progress(s), c.Name,
 			c.Namespace, findOperator)
 	case errors.Is(err, errRefused):
-		why := s.PhaseReason
+		why := inNamespace(c.Namespace, s.PhaseReason)
 		if e := o.newEvent(ctx, last, before, because(core.RefusalOverride)); e != nil {
 			why = e.Reason + ": " + e.Note
 		}

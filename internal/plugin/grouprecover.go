@@ -310,7 +310,7 @@ func (r *recoverer) await(ctx context.Context, c *v1alpha1.Cluster, epoch int64,
 	case errors.Is(err, errPending):
 		return r.unanswered(last, timeout)
 	case errors.Is(err, errRefused):
-		why := s.PhaseReason
+		why := inNamespace(last.Namespace, s.PhaseReason)
 		if e := r.newEvent(ctx, last, before, because(core.RecoveryRefusals()...)); e != nil {
 			why = e.Reason + ": " + e.Note
 		}

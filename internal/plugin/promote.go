@@ -89,7 +89,8 @@ func (p *promoter) verdict(ctx context.Context, w *wish, began time.Time) error 
 			p.now().Sub(began).Round(time.Millisecond))
 		return nil
 	case s.Operation == nil && s.TargetPrimary != w.target:
-		why := fmt.Sprintf("status.targetPrimary was set to %s (%s)", cmp.Or(s.TargetPrimary, "nobody"), s.PhaseReason)
+		why := fmt.Sprintf("status.targetPrimary was set to %s (%s)", cmp.Or(s.TargetPrimary, "nobody"),
+			inNamespace(p.key.Namespace, s.PhaseReason))
 		if e := p.newEvent(ctx, w.cluster, w.told, isWarning); e != nil {
 			why = e.Reason + ": " + e.Note
 		}
@@ -128,7 +129,7 @@ func (p *promoter) request(ctx context.Context, instance string) (*wish, error) 
 		return nil, fmt.Errorf("cluster %s has no primary yet (%s); the first one is chosen by the operator", c.Name,
 			cmp.Or(c.Status.PhaseReason, "the operator has not looked at it"))
 	}
-	for _, warning := range append(doubts(&c.Status, target), preferenceDoubts(c, target)...) {
+	for _, warning := range append(doubts(c, target), preferenceDoubts(c, target)...) {
 		p.say("Warning: %s", warning)
 	}
 	told := p.toldSoFar(ctx, c)
@@ -160,7 +161,8 @@ func isSettledOn(s *v1alpha1.ClusterStatus, target string) bool {
 }
 
 // doubts are told beforehand; the operator has the last word, for it knows more.
-func doubts(s *v1alpha1.ClusterStatus, target string) []string {
+func doubts(c *v1alpha1.Cluster, target string) []string {
+	s := &c.Status
 	var out []string
 	if slices.Contains(s.DivergedInstances, target) {
 		out = append(out, target+" holds transactions that the primary does not have; the operator will refuse it")
@@ -181,7 +183,7 @@ func doubts(s *v1alpha1.ClusterStatus, target string) []string {
 			"ended, or not at all", op.Kind, op.From, op.Step))
 	}
 	if s.Phase == string(core.PhaseBlocked) {
-		out = append(out, "the cluster is blocked: "+s.PhaseReason)
+		out = append(out, "the cluster is blocked: "+inNamespace(c.Namespace, s.PhaseReason))
 	}
 	return out
 }
