@@ -217,8 +217,8 @@ test-soak: ## Ten minutes of the soak
 	go run ./test/soak -for 10m -seed 1
 
 .PHONY: check-sim
-check-sim: # with the mutants of the rules, each of which it has to find
-	$(GOTEST) ./internal/sim
+check-sim: # with the mutants of the rules, each of which it has to find; it gets the time that others leave
+	$(GOTEST) -timeout 20m ./internal/sim
 	go run ./tools/sim -seeds 4000 -coverage=false
 
 .PHONY: test-sim

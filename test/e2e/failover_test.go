@@ -107,9 +107,10 @@ func (w *world) switchoverToNobodyIsRefused() {
 	w.healthy(time.Minute)
 }
 
-// takenOverLimit is how long writes may be refused when the leading operator is lost in a failover, on a machine
-// that is busy with other tests: another one takes the lead after two seconds.
-const takenOverLimit = 15 * time.Second
+// takenOverLimit is how long writes may be refused when the leading operator is killed in a failover, on a machine
+// that is busy with other tests: its Pod is there, and refuses connections, so that its lease has to run out, which
+// takes ten seconds.
+const takenOverLimit = 25 * time.Second
 
 // operatorKilledDuringFailover kills the leading operator at the first status that tells of the failover: it gives
 // its lease back to nobody, and another goes on with what is half done.
@@ -126,6 +127,9 @@ func (w *world) operatorKilledDuringFailover() {
 	w.t.Logf("the operator was killed %s after mysqld", time.Since(at))
 	outage := l.outageSince(at, 2*time.Minute)
 	w.t.Logf("writable %s after mysqld was killed", outage)
+	if outage < 5*time.Second {
+		w.t.Log("the failover had been through before the operator was killed: nothing was half done")
+	}
 	if outage > takenOverLimit {
 		w.t.Errorf("at most %s is wanted", takenOverLimit)
 	}

@@ -19,9 +19,8 @@ import (
 // left its group is asked of the processes and of the group.
 const giveWayLimit = 5 * time.Second
 
-// managersReplacedInPlace: another release of the operator takes the managers' places, and in make test-all the
-// one before takes them back; else it stays, and does what that one does. No process ends, no Pod changes, no
-// member leaves its group, and nobody waits.
+// managersReplacedInPlace: another release of the operator takes the managers' places, and the one before takes
+// them back. No process ends, no Pod changes, no member leaves its group, and nobody waits.
 func (w *world) managersReplacedInPlace() {
 	w.replacesManagers(true)
 	w.healthy(time.Minute)
@@ -32,15 +31,10 @@ func (w *world) managersReplacedInPlace() {
 		}
 	})
 	l := w.startWriting()
-	releases := []func(context.Context) error{
+	for _, release := range []func(context.Context) error{
 		func(ctx context.Context) error { return bed.Release(ctx, "localhost/cnmsql/operator:next") },
-	}
-	if *all {
-		releases = append(releases, func(ctx context.Context) error {
-			return bed.Install(ctx, testbed.OperatorImage, testbed.MySQLImage)
-		})
-	}
-	for _, release := range releases {
+		func(ctx context.Context) error { return bed.Install(ctx, testbed.OperatorImage, testbed.MySQLImage) },
+	} {
 		old := w.binaries(managers)
 		if err := release(w.ctx); err != nil {
 			w.t.Fatal(err)
