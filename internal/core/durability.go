@@ -122,7 +122,7 @@ func (d Durability) AtPromotion(n, applied int) int {
 // replicas: as much is wished, or was promised and is not taken back. The mode may have been changed while nobody
 // can tell the primary, or ask it.
 func (d Durability) CountsOnReplicas(p *Promotion) bool {
-	return d.Mode.IsOnReplicas() || p != nil && p.LosslessSince > 0
+	return d.Mode.IsOnReplicas() || p.IsLossless()
 }
 
 // Positions is of how many of n members an election has to know the positions, to be sure

@@ -55,6 +55,10 @@ type Promotion struct {
 	WritableSince time.Time
 }
 
+// IsLossless reports whether its commits have waited for replicas, and nobody has taken that promise back; it is
+// none where there is no promotion.
+func (p *Promotion) IsLossless() bool { return p != nil && p.LosslessSince > 0 }
+
 // IsUsedBy reports whether an instance says that it takes writes by this promotion.
 func (p *Promotion) IsUsedBy(instance string, r Report) bool {
 	return p != nil && p.Instance == instance && p.Epoch == r.WritableEpoch

@@ -10,7 +10,7 @@ import (
 // holds for a lossless promotion whatever the spec says by now: the operator takes the
 // promise back first.
 func (c *Cluster) WaitsForEver() bool {
-	return c != nil && (c.Durability.WaitsForEver() || c.Promotion != nil && c.Promotion.LosslessSince > 0)
+	return c != nil && (c.Durability.WaitsForEver() || c.Promotion.IsLossless())
 }
 
 // Promised is what is remembered of the acknowledgements that commits wait for.

@@ -170,8 +170,7 @@ func (c *Cluster) Acknowledges(name string) bool {
 // may be in them alone. An election counts on that for as long as the promise of the promotion stands, also where
 // the spec does not ask for it any more.
 func (c *Cluster) KeepsRelayLogs() bool {
-	return c.Topology.KeepsRelayLogs() || c.Durability.KeepsRelayLogs() ||
-		c.Promotion != nil && c.Promotion.LosslessSince > 0
+	return c.Topology.KeepsRelayLogs() || c.Durability.KeepsRelayLogs() || c.Promotion.IsLossless()
 }
 
 // Activity is something that takes longer than a decision may wait.

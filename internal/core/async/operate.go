@@ -210,7 +210,7 @@ func (d *decision) losslessSince(acks int) int64 {
 	if !d.Cluster.Durability.Mode.WaitsForEver() || acks == 0 {
 		return 0
 	}
-	if before := d.Status.Promotion; before != nil && before.LosslessSince > 0 {
+	if before := d.Status.Promotion; before.IsLossless() {
 		return before.LosslessSince
 	}
 	return d.Status.Epoch
