@@ -41,7 +41,7 @@ func operatorCommand() *cobra.Command {
 			defer stop()
 			cores.RestOnOne()
 			err = operator.Run(ctx, conf, o)
-			if errors.Is(err, operator.ErrLeadershipLost) {
+			if errors.Is(err, operator.ErrBeginAnew) {
 				return beginAnew(err, log, lines)
 			}
 			return err

@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -31,6 +30,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/apiconn"
 	"cnmsql.co/internal/backups"
+	"cnmsql.co/internal/operator/alive"
 	"cnmsql.co/internal/operator/lead"
 	"cnmsql.co/internal/verify"
 )
@@ -54,68 +54,94 @@ type Options struct {
 	DroppedLines func() uint64
 }
 
-// ErrLeadershipLost says that another operator may lead by now. The process must start again
-// before it does anything else.
-var ErrLeadershipLost = errors.New("the lead was lost")
+// ErrBeginAnew says that the process must start again before it does anything else: another operator may lead by
+// now, or what it was told of the API server is of the past.
+var ErrBeginAnew = errors.New("the operator begins anew")
 
-// Run runs the operator until ctx ends. It is over with ErrLeadershipLost, too.
+// Run runs the operator until ctx ends. It is over with ErrBeginAnew, too. An API server that does not answer is
+// waited for.
 func Run(ctx context.Context, conf *rest.Config, o Options) error {
-	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return err
-	}
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return err
-	}
-	caches, err := cacheOptions()
+	probes, err := alive.Serve(o.ProbeAddress)
 	if err != nil {
 		return err
 	}
+	defer func() { _ = probes.Close() }()
 	// The API server has its own fair queues; a client-side limit would only
 	// hold up a failover because another cluster is being provisioned.
 	conf = apiconn.Bound(conf)
 	conf.QPS = -1
+	if alive.Await(ctx, conf, ctrl.Log.WithName("setup")) != nil {
+		return nil // it is to end
+	}
+	mgr, err := newManager(ctx, conf, o)
+	if err == nil {
+		probes.BecomeReady()
+		err = mgr.Start(ctx)
+	}
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if o.LeaderElect && hasLed(mgr) {
+		return fmt.Errorf("%w: the lead was lost: %w", ErrBeginAnew, err)
+	}
+	if silence := alive.Answers(ctx, conf); silence != nil {
+		return fmt.Errorf("%w: the API server does not answer (%w): %w", ErrBeginAnew, silence, err)
+	}
+	return err
+}
+
+// hasLed reports whether the manager was chosen to work; nil is one that could not be made.
+func hasLed(mgr ctrl.Manager) bool {
+	if mgr == nil {
+		return false
+	}
+	select {
+	case <-mgr.Elected():
+		return true
+	default:
+		return false
+	}
+}
+
+// newManager makes what runs the controllers; nil with the error.
+func newManager(ctx context.Context, conf *rest.Config, o Options) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	caches, err := cacheOptions()
+	if err != nil {
+		return nil, err
+	}
 	options := ctrl.Options{
 		Scheme: scheme, Cache: caches,
-		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddress},
-		HealthProbeBindAddress: o.ProbeAddress,
+		Metrics: metricsserver.Options{BindAddress: o.MetricsAddress},
 	}
 	if o.LeaderElect {
 		who := lead.Options{Namespace: o.Namespace, Address: o.Address, ProbeAddress: o.ProbeAddress}
 		if err := lead.Elect(ctx, conf, who, &options); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	MeterLog(metrics.Registry, o.DroppedLines)
 	mgr, err := ctrl.NewManager(conf, options)
 	if err != nil {
-		return err
-	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return err
-	}
-	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
-		return err
+		return nil, err
 	}
 	if err := indexCaches(ctx, mgr.GetFieldIndexer()); err != nil {
-		return err
+		return nil, err
 	}
 	streams, err := addController(ctx, mgr, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := addBackups(mgr, streams, o); err != nil {
-		return err
+		return nil, err
 	}
-	err = mgr.Start(ctx)
-	select {
-	case <-mgr.Elected():
-		if err != nil && ctx.Err() == nil && o.LeaderElect {
-			return fmt.Errorf("%w: %w", ErrLeadershipLost, err)
-		}
-	default:
-	}
-	return err
+	return mgr, nil
 }
 
 func addController(ctx context.Context, mgr ctrl.Manager, o Options) (*Streams, error) {

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -164,9 +165,10 @@ func (w *world) primaryCutFromAPI() {
 	w.goesOn(l, primary)
 }
 
-// everybodyCutFromAPI: no lease can be renewed by anybody.
+// everybodyCutFromAPI: no lease can be renewed by anybody. The operators wait where they are: a container that ends
+// is started again after ever longer pauses.
 func (w *world) everybodyCutFromAPI() {
-	primary := w.primary()
+	primary, started := w.primary(), w.operatorsStarted()
 	nodes := strings.Fields(w.kubectl("get", "nodes", "-o", "jsonpath={.items[*].metadata.name}"))
 	l := w.startWriting()
 	for _, node := range nodes {
@@ -184,6 +186,9 @@ func (w *world) everybodyCutFromAPI() {
 		w.t.Errorf("without the API server nothing could be written for %s", gap)
 	}
 	w.goesOn(l, primary)
+	if now := w.operatorsStarted(); !maps.Equal(now, started) {
+		w.t.Errorf("the operators' containers ended: starts of each Pod were %v, and are %v", started, now)
+	}
 }
 
 // goesOn: nothing but the network has changed.

@@ -50,6 +50,22 @@ func (w *world) operators() processes {
 	return p
 }
 
+// operatorsStarted tells for each of the operator's Pods how often its container was started again.
+func (w *world) operatorsStarted() map[types.UID]int32 {
+	w.t.Helper()
+	var pods corev1.PodList
+	if err := bed.Client.List(w.ctx, &pods, client.InNamespace(testbed.OperatorNamespace)); err != nil {
+		w.t.Fatal(err)
+	}
+	started := map[types.UID]int32{}
+	for i := range pods.Items {
+		for _, container := range pods.Items[i].Status.ContainerStatuses {
+			started[pods.Items[i].UID] += container.RestartCount
+		}
+	}
+	return started
+}
+
 // operator is the process of one of the operator's Pods.
 func (w *world) operator(pod *corev1.Pod) int {
 	w.t.Helper()
