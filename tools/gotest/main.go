@@ -1,12 +1,13 @@
 // Command gotest runs go test and prints what go test prints. Beside that it notes, in the file that
 // CNMSQL_TESTED names, which tests were played and which were skipped, so that a run of several go
-// tests can say at its end what none of them played: gotest -say. A package without -v says nothing of
+// tests can say at its end what none of them played, and where the time went: gotest -say. A package without -v says nothing of
 // a test that is skipped. It knows what go test -json writes, and nothing of any test.
 package main
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,10 +81,13 @@ func appendTo(name string, text []byte) error {
 }
 
 // event is a line of go test -json.
-type event struct{ Action, Package, Test, Output string }
+type event struct {
+	Action, Package, Test, Output string
+	Elapsed                       float64 // seconds
+}
 
-// relay prints what go test would have printed, and returns a note a line: "skip" or "pass", and
-// the test. Without verbose, what a test prints is shown when it has failed.
+// relay prints what go test would have printed, and returns a note a line: "skip", "pass", "fail" or
+// "package", the test or the package, and the seconds it took. Without verbose, what a test prints is shown when it has failed.
 func relay(from io.Reader, to io.Writer, verbose bool) (notes []byte) {
 	held := map[string][]string{}
 	in := bufio.NewReader(from)
@@ -108,7 +112,9 @@ func relay(from io.Reader, to io.Writer, verbose bool) (notes []byte) {
 			if key := e.Package + " " + e.Test; e.Action != "fail" {
 				delete(held, key)
 			}
-			notes = fmt.Appendf(notes, "%s %s.%s\n", e.Action, e.Package, e.Test)
+			notes = fmt.Appendf(notes, "%s %s.%s %.1f\n", e.Action, e.Package, e.Test, e.Elapsed)
+		case e.Test == "" && e.Action == "pass":
+			notes = fmt.Appendf(notes, "package %s %.1f\n", e.Package, e.Elapsed)
 		}
 		if err != nil {
 			return notes
@@ -120,24 +126,44 @@ func relay(from io.Reader, to io.Writer, verbose bool) (notes []byte) {
 // package only when it fails or with -v.
 func isNoise(output string) bool { return output == "PASS\n" }
 
-// say tells in one line what was skipped and never played.
+// say tells in one line what was skipped and never played, and in two more where the time went.
 func say(notes string) string {
-	played, skipped := map[string]bool{}, []string{}
+	skipped, tests, packages := []string{}, map[string]float64{}, map[string]float64{}
 	for line := range bytes.Lines([]byte(notes)) {
-		action, test, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
-		if action == "skip" {
-			skipped = append(skipped, test)
-		} else {
-			played[test] = true
+		var action, what string
+		var seconds float64
+		_, _ = fmt.Sscan(string(line), &action, &what, &seconds)
+		what = strings.TrimPrefix(what, "cnmsql.co/")
+		switch action {
+		case "skip":
+			skipped = append(skipped, what)
+		case "package":
+			packages[what] = max(packages[what], seconds)
+		default:
+			tests[what] = max(tests[what], seconds)
 		}
 	}
 	slices.Sort(skipped)
-	skipped = slices.DeleteFunc(slices.Compact(skipped), func(test string) bool { return played[test] })
-	if len(skipped) == 0 {
-		return "skipped tests: none"
+	skipped = slices.DeleteFunc(slices.Compact(skipped), func(test string) bool {
+		_, played := tests[test]
+		return played
+	})
+	lines := []string{"skipped tests: none"}
+	if len(skipped) > 0 {
+		lines[0] = fmt.Sprintf("skipped tests: %d: %s", len(skipped), strings.Join(skipped, " "))
 	}
-	for i, test := range skipped {
-		skipped[i] = strings.TrimPrefix(test, "cnmsql.co/")
+	return strings.Join(append(lines, "longest packages: "+longest(packages), "longest tests: "+longest(tests)), "\n")
+}
+
+// shown is how many of the longest are told.
+const shown = 20
+
+// longest lists what took longest, in seconds.
+func longest(took map[string]float64) string {
+	of := slices.DeleteFunc(slices.Collect(maps.Keys(took)), func(what string) bool { return took[what] < 1 })
+	slices.SortFunc(of, func(a, b string) int { return cmp.Or(cmp.Compare(took[b], took[a]), cmp.Compare(a, b)) })
+	for i, what := range of {
+		of[i] = fmt.Sprintf("%s %.0f s", what, took[what])
 	}
-	return fmt.Sprintf("skipped tests: %d: %s", len(skipped), strings.Join(skipped, " "))
+	return cmp.Or(strings.Join(of[:min(len(of), shown)], ", "), "none took a second")
 }

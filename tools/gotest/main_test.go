@@ -37,7 +37,8 @@ func TestShowsWhatGoTestShowsAndNotesWhatWasSkipped(t *testing.T) {
 			t.Errorf("that it shows %q should be %t:\n%s", word, is, shown.String())
 		}
 	}
-	if got, want := say(notes), "skipped tests: 2: x.TestLeftOut x.TestSteps/One"; got != want {
+	got, _, _ := strings.Cut(say(notes), "\n")
+	if want := "skipped tests: 2: x.TestLeftOut x.TestSteps/One"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 }
@@ -50,8 +51,17 @@ func TestWhatWasPlayedOnceIsNotSkipped(t *testing.T) {
 		real + unit: "skipped tests: 1: a.TestB",
 		real:        "skipped tests: none",
 	} {
-		if got := say(notes); got != want {
+		if got, _, _ := strings.Cut(say(notes), "\n"); got != want {
 			t.Errorf("of %q it says %q, want %q", notes, got, want)
 		}
+	}
+}
+
+func TestTellsWhereTheTimeWent(t *testing.T) {
+	const notes = "pass cnmsql.co/a.TestA 3.0\nskip cnmsql.co/a.TestB 0.0\npackage cnmsql.co/a 9.0\n" +
+		"package cnmsql.co/b 90.2\npass cnmsql.co/a.TestB/One 4.4\npackage cnmsql.co/a 2.0\npackage cnmsql.co/c 0.4\n"
+	const want = "skipped tests: 1: a.TestB\nlongest packages: b 90 s, a 9 s\nlongest tests: a.TestB/One 4 s, a.TestA 3 s"
+	if got := say(notes); got != want {
+		t.Errorf("it says\n%s\nwant\n%s", got, want)
 	}
 }
