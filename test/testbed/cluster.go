@@ -129,6 +129,13 @@ func (e Endpoint) WriterOn(connections int) *writer.Writer {
 	return writer.New(c)
 }
 
+// WriterAt makes a writer with the default count of connections, each of which writes once in every interval.
+func (e Endpoint) WriterAt(interval time.Duration) *writer.Writer {
+	c := e.writerConfig()
+	c.Interval = interval
+	return writer.New(c)
+}
+
 // WriterAtFullSpeed makes a writer on that many connections, each of which writes again as soon
 // as it has its answer.
 func (e Endpoint) WriterAtFullSpeed(connections int) *writer.Writer {
