@@ -12,6 +12,9 @@ import (
 const (
 	// rejoinWait is how long mysqld has to join again by itself. Its next attempt is five minutes later.
 	rejoinWait = 5 * time.Second
+	// closesWithin is how long mysqld has to make itself read-only once it is in ERROR, which it does a moment
+	// later. It refuses all commits meanwhile.
+	closesWithin = time.Second
 	// leaveLimit is how long an expelled member may take to leave the group. Nobody waits for it
 	// and it takes no writes; STOP GROUP_REPLICATION was seen to hang for more than two minutes.
 	leaveLimit = 30 * time.Second
@@ -31,6 +34,7 @@ func inError(f *Facts) (Decision, bool) {
 // without must not come back before it is known what it holds. One that somebody made writable is read-only when
 // it has left.
 func (f *Facts) rejoinsByItself() bool {
-	return f.Cluster.Group.Rejoins && !f.Cluster.Group.Excluded && !f.Member.RejoinHeld && f.Server.SuperReadOnly &&
-		f.Now.Sub(f.Member.ErrorSince) < rejoinWait
+	since := f.Now.Sub(f.Member.ErrorSince)
+	return f.Cluster.Group.Rejoins && !f.Cluster.Group.Excluded && !f.Member.RejoinHeld && since < rejoinWait &&
+		(f.Server.SuperReadOnly || since < closesWithin)
 }
