@@ -21,6 +21,7 @@ import (
 // commit that waits for the replicas, which need it to acknowledge: the primary makes it
 // here first, and then for all.
 func TestADroppedReplicationAccountIsRestoredUnderQuorum(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, quorum)
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)
@@ -63,6 +64,7 @@ func (w *world) awaitAccount(n *node, user string) {
 
 // A server that is read-only restores the accounts while it starts, without a transaction.
 func TestAStartRestoresTheInternalAccountsOfAServerThatIsReadOnly(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil)
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)

@@ -63,6 +63,7 @@ func TestTheArchiveFollowsItsStore(t *testing.T) {
 // TestAnOlderBackupIsTakenWhenTheNewestIsDamaged: with the archive it leads to the same data.
 // One that was asked for is not replaced.
 func TestAnOlderBackupIsTakenWhenTheNewestIsDamaged(t *testing.T) {
+	inAll(t)
 	from := newWorld(t, archives)
 	dir := storetest.Dir(t)
 	from.files(dir, "archive")

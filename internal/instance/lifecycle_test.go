@@ -65,6 +65,7 @@ func quorum(c *v1alpha1.Cluster) {
 }
 
 func TestASwitchover(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil).initialises()
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)
@@ -311,6 +312,7 @@ func (w *world) inSpite(n *node, statements ...string) {
 
 // The applier's coordinator says only that a worker was stopped.
 func TestWhatStoppedAWorkerIsTold(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil)
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)
@@ -347,6 +349,7 @@ func TestErrantTransactionsAreDated(t *testing.T) {
 
 // A receiver that cannot keep up has applied all it has: mysqld calls that 0 s behind.
 func TestAReplicaThatReceivesLateLags(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil)
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)

@@ -277,6 +277,7 @@ func (k *cutOff) Cluster(ctx context.Context) (*v1alpha1.Cluster, error) {
 // which it hears nothing for longer than anybody ever waited, and then by asking: the watch
 // tells nothing again.
 func TestACrashedPrimaryThatHearsNobodyWaitsForAWord(t *testing.T) {
+	inAll(t)
 	w, n := three(t)
 	ws := w.startWriters(6)
 	ws.awaitMore(100)
@@ -331,6 +332,7 @@ func TestAStoppedOnlyInstanceAcknowledgesNothingThatItDoesNotHave(t *testing.T) 
 // Clients whose commits wait for a replica keep their connections, and more come:
 // the replica that would release them must still get in.
 func TestAReplicaGetsInAlthoughWaitingClientsHoldAllConnections(t *testing.T) {
+	inAll(t)
 	const clients = 60
 	w := newWorld(t, func(c *v1alpha1.Cluster) {
 		quorum(c)
@@ -368,6 +370,7 @@ func TestAReplicaGetsInAlthoughWaitingClientsHoldAllConnections(t *testing.T) {
 // replicas with a part of it. That part keeps neither one from being promoted nor
 // another from following.
 func TestAPartOfATransactionHoldsUpNobody(t *testing.T) {
+	inAll(t)
 	w, n := three(t)
 	db := w.app(n[0])
 	w.exec(db, "CREATE TABLE big (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(8000) CHARACTER SET ascii)")

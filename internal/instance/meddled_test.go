@@ -9,6 +9,7 @@ import (
 // Somebody with the root password did to a replica what mysqld permits. It is told, and
 // whoever follows another primary follows it without delay.
 func TestWhatWasDoneToAReplicaIsTold(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil)
 	one, two, three := w.start(1), w.start(2), w.start(3)
 	w.bootstrap(one)

@@ -107,6 +107,7 @@ func (w *world) elected(others ...*node) *node {
 }
 
 func TestTheLifeOfAGroup(t *testing.T) {
+	inAll(t)
 	w, n := threeMembers(t)
 	w.fenceWhile(n[2], func() {})
 	w.awaitRole(n[2], core.MemberSecondary)

@@ -56,6 +56,7 @@ func (w *world) checkLogin(n *node, password, former string) {
 // Passwords are changed in their Secrets while the cluster has no primary. Whoever becomes it has
 // never looked at the Secrets.
 func TestAPasswordChangedDuringAFailoverIsFollowed(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil)
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)
@@ -104,6 +105,7 @@ func TestAnOlderSecretDoesNotUndoANewerPassword(t *testing.T) {
 // A password that was changed by hand is the administrator's, whoever becomes the primary; and a
 // promotion writes nothing for what has not changed.
 func TestAPromotionLeavesAloneWhatHasNotChanged(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil)
 	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)
@@ -122,6 +124,7 @@ func TestAPromotionLeavesAloneWhatHasNotChanged(t *testing.T) {
 
 // Data of an earlier release tell nothing of Secrets, but the volume of its primary does.
 func TestWhatAnEarlierReleaseFollowedIsNoted(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil)
 	one := w.start(1)
 	w.bootstrap(one)

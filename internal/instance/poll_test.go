@@ -59,6 +59,7 @@ func (w *world) asked(root *sql.DB) (waits, follows int) {
 // A primary follows nobody, and no commit of a replica waits: neither is asked for more of that, until its
 // role has changed. What it is asked always tells so.
 func TestAServerIsNotAskedForTheSideThatItDoesNotHave(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, quorum)
 	one, two, db := w.acknowledged()
 	roots := map[*node]*sql.DB{one: w.rootOf(one), two: w.rootOf(two)}

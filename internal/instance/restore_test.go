@@ -96,6 +96,7 @@ func (w *world) restoringTo(dir, id string, target recovery.Target) *world {
 }
 
 func TestAClusterBeginsWithABackup(t *testing.T) {
+	inAll(t)
 	from := newWorld(t, nil)
 	source := from.start(1)
 	from.bootstrap(source)

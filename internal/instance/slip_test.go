@@ -12,6 +12,7 @@ import (
 // goes on with them: the primary is not killed, its successor takes writes, and a replica follows that with what its
 // channel knows. The former primary has no channel, and follows when the Secret is mended.
 func TestASecretThatCannotBeUsedHoldsUpNoChangeOfRole(t *testing.T) {
+	inAll(t)
 	w, n := three(t)
 	w.awaitFollowed(n[0])
 	for _, which := range []string{"replication", "control"} {

@@ -50,6 +50,7 @@ func (n *node) movedBefore(long time.Duration) {
 // mysqld hangs in the middle of a copy. It is killed, and what it has copied does not keep the next copy
 // from being made.
 func TestACopyInWhichMysqldHangsIsBrokenOffAndMadeAnew(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil)
 	one, two := w.beginsToCopy()
 	hung := two.proc()
@@ -92,6 +93,7 @@ func TestACopyToWhichNothingComesIsToldAndBrokenOff(t *testing.T) {
 
 // mysqld --initialize hangs. It is no mysqld that could be asked.
 func TestAnInitialisationThatHangsBeginsAnew(t *testing.T) {
+	inAll(t)
 	w := newWorld(t, nil).initialises()
 	one := w.start(1)
 	epoch := w.grant("db-1", core.ProofBootstrap, "", "", 0)

@@ -8,7 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestAnOperatorWithoutAnAPIServerWaits: one that ends instead is started again after ever longer pauses.
+// TestAnOperatorWithoutAnAPIServerWaits holds that it does not end: it would be started again after ever longer
+// pauses.
 func TestAnOperatorWithoutAnAPIServerWaits(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer stop()

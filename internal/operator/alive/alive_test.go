@@ -56,8 +56,8 @@ func TestNoProbesAreServedWhereNoneAreWanted(t *testing.T) {
 	}
 }
 
-// TestAnAPIServerThatComesBackIsWaitedFor: nobody listens, then a balancer answers in its place, then it does, if
-// only to refuse.
+// TestAnAPIServerThatComesBackIsWaitedFor waits while nobody listens, and while a balancer answers in its place; an
+// API server that refuses is there.
 func TestAnAPIServerThatComesBackIsWaitedFor(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
