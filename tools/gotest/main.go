@@ -1,7 +1,8 @@
 // Command gotest runs go test and prints what go test prints. Beside that it notes, in the file that
-// CNMSQL_TESTED names, which tests were played and which were skipped, so that a run of several go
-// tests can say at its end what none of them played, and where the time went: gotest -say. A package without -v says nothing of
-// a test that is skipped. It knows what go test -json writes, and nothing of any test.
+// CNMSQL_TESTED names, which tests were played, for how long, and which were skipped, so that a run of
+// several go tests can say at its end what none of them played, and where the time went: gotest -say. A
+// package without -v says nothing of a test that is skipped. It knows what go test -json writes, and
+// nothing of any test.
 package main
 
 import (
@@ -87,7 +88,8 @@ type event struct {
 }
 
 // relay prints what go test would have printed, and returns a note a line: "skip", "pass", "fail" or
-// "package", the test or the package, and the seconds it took. Without verbose, what a test prints is shown when it has failed.
+// "package", the test or the package, and the seconds it took. Without verbose, what a test prints is shown
+// when it has failed.
 func relay(from io.Reader, to io.Writer, verbose bool) (notes []byte) {
 	held := map[string][]string{}
 	in := bufio.NewReader(from)

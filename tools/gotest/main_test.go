@@ -60,7 +60,8 @@ func TestWhatWasPlayedOnceIsNotSkipped(t *testing.T) {
 func TestTellsWhereTheTimeWent(t *testing.T) {
 	const notes = "pass cnmsql.co/a.TestA 3.0\nskip cnmsql.co/a.TestB 0.0\npackage cnmsql.co/a 9.0\n" +
 		"package cnmsql.co/b 90.2\npass cnmsql.co/a.TestB/One 4.4\npackage cnmsql.co/a 2.0\npackage cnmsql.co/c 0.4\n"
-	const want = "skipped tests: 1: a.TestB\nlongest packages: b 90 s, a 9 s\nlongest tests: a.TestB/One 4 s, a.TestA 3 s"
+	const want = "skipped tests: 1: a.TestB\nlongest packages: b 90 s, a 9 s\n" +
+		"longest tests: a.TestB/One 4 s, a.TestA 3 s"
 	if got := say(notes); got != want {
 		t.Errorf("it says\n%s\nwant\n%s", got, want)
 	}
