@@ -213,6 +213,9 @@ func (c Config) replication() []setting {
 		{n.netTimeout, "4"},
 		{n.commitOrder, "ON"},
 		{"relay_log", "relay"},
+		// A former primary whose volume was set back lacks what it wrote itself, and would leave that out when it
+		// receives it. Nothing goes in circles: what is executed is not executed again.
+		{"replicate_same_server_id", "ON"},
 		// What SET PERSIST left is read last and would outrank this file: a server would
 		// start writable.
 		{"persisted_globals_load", "OFF"},
