@@ -31,10 +31,18 @@ type Objects struct {
 	// FormerVolumes outlived Clusters of this name.
 	FormerVolumes []core.FormerVolume
 
+	// Nodes is nil while they cannot be read.
 	Nodes     map[string]*corev1.Node
 	Classes   []storagev1.StorageClass
 	ReadWrite *corev1.Service
 	Read      time.Time
+	// Unread tells what could not be read, and holds up nothing.
+	Unread []core.Problem
+}
+
+// NoteUnread notes what could not be read, and what comes of it.
+func (o *Objects) NoteUnread(so string, err error) {
+	o.Unread = append(o.Unread, core.Problem{Reason: core.ReasonUnreadable, Message: so + ": " + err.Error()})
 }
 
 // Cluster is what the user wants and what was decided before. The lease, and what

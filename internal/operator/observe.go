@@ -43,7 +43,7 @@ func (ob *observer) observe(ctx context.Context, c *v1alpha1.Cluster, problem *c
 	if o.Cluster, err = observation.Cluster(c, objs); err != nil {
 		return o, err
 	}
-	o.Cluster.Problem = problem
+	o.Cluster.Problem, o.Cluster.Asides = problem, objs.Unread
 	if c.Spec.InPlaceInstanceManagerUpdates {
 		o.Cluster.Manager = ob.binary()
 	}
@@ -119,11 +119,10 @@ func (ob *observer) read(ctx context.Context, c *v1alpha1.Cluster) (*observation
 		return nil, err
 	}
 	objs.SetVolumes(c, volumes.Items)
-	if err := ob.readNodes(ctx, objs, observation.NodesToWatch(c, objs)); err != nil {
-		return nil, err
-	}
-	if err := ob.readClasses(ctx, objs); err != nil {
-		return nil, err
+	ob.readNodes(ctx, objs, observation.NodesToWatch(c, objs))
+	ob.readClasses(ctx, objs)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	var rw corev1.Service
 	err := ob.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace,
@@ -154,30 +153,34 @@ func (ob *observer) findUnlabelled(ctx context.Context, c *v1alpha1.Cluster, pod
 	return nil
 }
 
-// readNodes reads those of the cluster, and not all that a large Kubernetes has.
-func (ob *observer) readNodes(ctx context.Context, objs *observation.Objects, names []string) error {
+// readNodes reads those of the cluster, and not all that a large Kubernetes has. While one cannot be read, none is
+// known: most of what is to be done needs no word of a node.
+func (ob *observer) readNodes(ctx context.Context, objs *observation.Objects, names []string) {
 	for _, name := range names {
 		node, err := find(ctx, ob.client, &corev1.Node{}, types.NamespacedName{Name: name})
 		if err != nil {
-			return err
+			objs.Nodes = nil
+			objs.NoteUnread("no Node is known, so that neither a node that is gone nor one that is being drained is "+
+				"told, until the operator may read them again", err)
+			return
 		}
 		if node != nil {
 			objs.Nodes[name] = node
 		}
 	}
-	return nil
 }
 
 // readClasses reads the StorageClasses, unless every claim is bound. They tell why a claim is not
 // bound, and nothing else needs them.
-func (ob *observer) readClasses(ctx context.Context, objs *observation.Objects) error {
+func (ob *observer) readClasses(ctx context.Context, objs *observation.Objects) {
 	if objs.AllBound() {
-		return nil
+		return
 	}
 	var classes storagev1.StorageClassList
-	err := ob.client.List(ctx, &classes)
+	if err := ob.client.List(ctx, &classes); err != nil {
+		objs.NoteUnread("why a claim is not bound is not told while StorageClasses cannot be read", err)
+	}
 	objs.Classes = classes.Items
-	return err
 }
 
 func (ob *observer) instance(ctx context.Context, c *v1alpha1.Cluster, name string,
