@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -42,7 +43,7 @@ func operatorCommand() *cobra.Command {
 			cores.RestOnOne()
 			err = operator.Run(ctx, conf, o)
 			if errors.Is(err, operator.ErrBeginAnew) {
-				return beginAnew(err, log, lines)
+				return beginAnew(ctx, err, log, lines)
 			}
 			return err
 		}}
@@ -76,8 +77,11 @@ func boundMemory(log *slog.Logger) {
 // beginAnew replaces the process by itself: nothing that it was doing goes on, and
 // nothing that it knew is left. A container that exits instead is held back by the
 // kubelet for longer each time, when it may be needed most.
-func beginAnew(why error, log *slog.Logger, lines *logpipe.Writer) error {
+func beginAnew(ctx context.Context, why error, log *slog.Logger, lines *logpipe.Writer) error {
 	log.Warn("starts again", "why", why.Error())
 	_ = lines.Flush(logPatience)
+	if ctx.Err() != nil {
+		return nil // it was told to end meanwhile, which whoever starts again would never hear
+	}
 	return errors.Join(why, syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
 }

@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -58,6 +59,9 @@ type Options struct {
 // now, or what it was told of the API server is of the past.
 var ErrBeginAnew = errors.New("the operator begins anew")
 
+// forEver is longer than a process lives.
+const forEver = 10 * 365 * 24 * time.Hour
+
 // Run runs the operator until ctx ends. It is over with ErrBeginAnew, too. An API server that does not answer is
 // waited for.
 func Run(ctx context.Context, conf *rest.Config, o Options) error {
@@ -75,17 +79,33 @@ func Run(ctx context.Context, conf *rest.Config, o Options) error {
 	}
 	mgr, err := newManager(ctx, conf, o)
 	if err == nil {
-		probes.BecomeReady()
+		go readyWhenRead(ctx, mgr, probes)
 		err = mgr.Start(ctx)
 	}
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	if o.LeaderElect && hasLed(mgr) {
-		return fmt.Errorf("%w: the lead was lost: %w", ErrBeginAnew, err)
+	return whyOver(ctx, conf, o.LeaderElect && hasLed(mgr), err)
+}
+
+// readyWhenRead says that the operator can work once what it watches was read: a rollout must not replace one that
+// works by one that may not read.
+func readyWhenRead(ctx context.Context, mgr ctrl.Manager, probes *alive.Probes) {
+	if mgr.GetCache().WaitForCacheSync(ctx) {
+		probes.BecomeReady()
 	}
-	if silence := alive.Answers(ctx, conf); silence != nil {
-		return fmt.Errorf("%w: the API server does not answer (%w): %w", ErrBeginAnew, silence, err)
+}
+
+// whyOver tells whether what ended the operator goes by: then it begins anew.
+func whyOver(ctx context.Context, conf *rest.Config, led bool, err error) error {
+	switch {
+	case led:
+		return fmt.Errorf("%w: the lead was lost, or given up: %w", ErrBeginAnew, err)
+	case alive.IsFromIt(err), alive.Answers(ctx, conf) != nil:
+		if !alive.Pause(ctx) {
+			return nil
+		}
+		return fmt.Errorf("%w: the API server does not answer as it should: %w", ErrBeginAnew, err)
 	}
 	return err
 }
@@ -117,8 +137,10 @@ func newManager(ctx context.Context, conf *rest.Config, o Options) (ctrl.Manager
 		return nil, err
 	}
 	options := ctrl.Options{
-		Scheme: scheme, Cache: caches,
+		Scheme: scheme, Cache: caches, NewCache: alive.NewEachAlone,
 		Metrics: metricsserver.Options{BindAddress: o.MetricsAddress},
+		// A kind that cannot be listed yet is tried until it can. To end for it would end all failovers.
+		Controller: config.Controller{CacheSyncTimeout: forEver},
 	}
 	if o.LeaderElect {
 		who := lead.Options{Namespace: o.Namespace, Address: o.Address, ProbeAddress: o.ProbeAddress}

@@ -2,6 +2,7 @@ package alive
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,7 +12,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
 func asked(t *testing.T, p *Probes, path string) int {
@@ -56,8 +60,8 @@ func TestNoProbesAreServedWhereNoneAreWanted(t *testing.T) {
 	}
 }
 
-// TestAnAPIServerThatComesBackIsWaitedFor waits while nobody listens, and while a balancer answers in its place; an
-// API server that refuses is there.
+// TestAnAPIServerThatComesBackIsWaitedFor waits while nobody listens, while a balancer answers in its place, and while
+// it does not know who asks; an API server that forbids is there.
 func TestAnAPIServerThatComesBackIsWaitedFor(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -71,8 +75,9 @@ func TestAnAPIServerThatComesBackIsWaitedFor(t *testing.T) {
 	}
 	over := make(chan error, 1)
 	go func() { over <- Await(t.Context(), conf, logr.Discard()) }()
-	codes := make(chan int, 2)
+	codes := make(chan int, 3)
 	codes <- http.StatusBadGateway
+	codes <- http.StatusUnauthorized
 	codes <- http.StatusForbidden
 	if listener, err = net.Listen("tcp", at); err != nil {
 		t.Fatal(err)
@@ -94,5 +99,53 @@ func TestWhoIsToEndWaitsForNobody(t *testing.T) {
 	defer stop()
 	if err := Await(ctx, &rest.Config{Host: "http://127.0.0.1:1"}, logr.Discard()); err == nil {
 		t.Error("it was told that the API server answers")
+	}
+}
+
+// counted is a cache that is synced or not, and counts how often that was asked.
+type counted struct {
+	cache.Cache
+	synced bool
+	asked  int
+}
+
+func (c *counted) WaitForCacheSync(context.Context) bool {
+	c.asked++
+	return c.synced
+}
+
+// TestAKindThatCannotBeListedHoldsUpItsOwnControllerOnly holds for all that are waited for after the first time.
+func TestAKindThatCannotBeListedHoldsUpItsOwnControllerOnly(t *testing.T) {
+	all := &counted{}
+	each := &EachAlone{Cache: all}
+	if each.WaitForCacheSync(t.Context()) {
+		t.Error("nothing was read, and it is not waited for")
+	}
+	all.synced = true
+	if !each.WaitForCacheSync(t.Context()) || all.asked != 2 {
+		t.Error("all was read, and it is waited for")
+	}
+	all.synced = false
+	if !each.WaitForCacheSync(t.Context()) || all.asked != 2 {
+		t.Error("a kind that came later is waited for by all")
+	}
+}
+
+func TestOnlyWhatTheAPIServerSaysMayBeOtherwiseInAMoment(t *testing.T) {
+	_, listening := net.Listen("tcp", "127.0.0.1:70000")
+	_, refused := http.Get("http://127.0.0.1:1")
+	for _, c := range []struct {
+		err  error
+		from bool
+	}{
+		{fmt.Errorf("starting: %w", refused), true},
+		{fmt.Errorf("starting: %w", apierrors.NewUnauthorized("who")), true},
+		{fmt.Errorf("starting: %w", &meta.NoKindMatchError{}), true},
+		{fmt.Errorf("starting: %w", listening), false},
+		{errors.New("a flag"), false},
+	} {
+		if got := IsFromIt(c.err); got != c.from {
+			t.Errorf("that it is from the API server: %t, of %v", got, c.err)
+		}
 	}
 }

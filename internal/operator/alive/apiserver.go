@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 )
@@ -35,16 +37,15 @@ func Await(ctx context.Context, conf *rest.Config, log logr.Logger) error {
 			log.Error(err, "waits for the API server, which does not answer; it is tried again each second")
 			told = time.Now()
 		}
-		select {
-		case <-ctx.Done():
+		if !Pause(ctx) {
 			return ctx.Err()
-		case <-time.After(tryEvery):
 		}
 	}
 }
 
-// Answers tells why the API server does not answer; nil when it does. One that refuses answers. One that says that
-// it cannot (a status of 500 and more, which also a balancer before it gives) does not.
+// Answers tells why the API server does not answer; nil when it does. One that forbids answers. One that says that it
+// cannot (a status of 500 and more, which also a balancer before it gives), that it is asked too often, or that it
+// does not know who asks (it has just started, or a key is being rotated) does not yet.
 func Answers(ctx context.Context, conf *rest.Config) error {
 	asks, err := discovery.NewDiscoveryClientForConfig(conf)
 	if err != nil {
@@ -53,10 +54,32 @@ func Answers(ctx context.Context, conf *rest.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	err = asks.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Error()
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		if status.Status().Code < http.StatusInternalServerError {
-			return nil
-		}
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) && !isOfTheMoment(status.Status().Code) {
+		return nil
 	}
 	return err
+}
+
+func isOfTheMoment(code int32) bool {
+	return code >= http.StatusInternalServerError || code == http.StatusUnauthorized ||
+		code == http.StatusTooManyRequests
+}
+
+// IsFromIt reports whether an error is an answer of the API server, or that there was none: it may be another one in
+// a moment, while a flag that cannot be followed stays one.
+func IsFromIt(err error) bool {
+	status := apierrors.APIStatus(nil)
+	_, unanswered := errors.AsType[*url.Error](err)
+	return errors.As(err, &status) || unanswered || discovery.IsGroupDiscoveryFailedError(err) ||
+		meta.IsNoMatchError(err)
+}
+
+// Pause waits until it makes sense to ask again; it reports whether ctx has not ended.
+func Pause(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(tryEvery):
+		return true
+	}
 }

@@ -40,7 +40,8 @@ func Serve(address string) (*Probes, error) {
 
 func (p *Probes) tellReady(w http.ResponseWriter, _ *http.Request) {
 	if !p.ready.Load() {
-		http.Error(w, "waits for the API server, which does not answer", http.StatusServiceUnavailable)
+		http.Error(w, "waits for the API server: it does not answer, or not all was read yet that the operator watches",
+			http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprint(w, "ok")
