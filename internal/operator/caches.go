@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/operator/alive"
 )
 
 // cacheOptions keep in memory only what belongs to a Cluster, and of that what is read.
@@ -26,11 +27,12 @@ func cacheOptions() (cache.Options, error) {
 	}
 	only := labels.NewSelector().Add(*ours)
 	read, applied := cache.ByObject{Label: only}, cache.ByObject{Label: only, Transform: whole}
-	return cache.Options{DefaultTransform: slim, ByObject: map[client.Object]cache.ByObject{
+	byObject := map[client.Object]cache.ByObject{
 		&corev1.Pod{}: read, &corev1.PersistentVolumeClaim{}: read, &coordination.Lease{}: read, &batchv1.Job{}: read,
 		&corev1.Service{}: applied, &corev1.Secret{}: applied, &corev1.ServiceAccount{}: applied,
 		&rbacv1.Role{}: applied, &rbacv1.RoleBinding{}: applied, &policyv1.PodDisruptionBudget{}: applied,
-	}}, nil
+	}
+	return cache.Options{DefaultTransform: slim, NewInformer: alive.NewInformer, ByObject: byObject}, nil
 }
 
 // byCluster is the index of objects by the Cluster that their label names: a look at one
