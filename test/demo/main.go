@@ -33,7 +33,7 @@ func main() {
 const name = "demo"
 
 // remove takes away what the demo made. On a Kubernetes of the user's the operator
-// stays: it, and its CustomResourceDefinition, may serve others.
+// stays, with all that its manifest has brought: it may serve others.
 func remove(ctx context.Context) error {
 	if testbed.IsLocal(ctx, name, os.Getenv("KUBECONFIG")) {
 		return testbed.Down(ctx, name, os.Stdout)
@@ -46,7 +46,8 @@ func remove(ctx context.Context) error {
 	if err := s.clear(ctx); err != nil {
 		return err
 	}
-	say("the namespace %s is gone; the operator stays in %s", cluster.Namespace, testbed.OperatorNamespace)
+	say("the namespace %s is gone; the operator stays in %s, and with it its CustomResourceDefinitions, policies "+
+		"and roles", cluster.Namespace, testbed.OperatorNamespace)
 	return nil
 }
 
@@ -69,8 +70,8 @@ func show(ctx context.Context) error {
 	return nil
 }
 
-// open brings up a local Kubernetes, or uses the one that KUBECONFIG names, and
-// installs the operator.
+// open brings up a local Kubernetes, or uses the one that KUBECONFIG names where that
+// harms nobody, and installs the operator.
 func open(ctx context.Context) (*stage, error) {
 	kubeconfig := os.Getenv("KUBECONFIG")
 	if testbed.IsLocal(ctx, name, kubeconfig) {
@@ -89,6 +90,9 @@ func open(ctx context.Context) (*stage, error) {
 	}
 	bed, err := testbed.Existing(ctx, kubeconfig, os.Stdout)
 	if err != nil {
+		return nil, err
+	}
+	if err := admit(ctx, bed.Client, operator); err != nil {
 		return nil, err
 	}
 	return &stage{bed: bed, image: operator}, bed.Install(ctx, operator, mysql)

@@ -4,9 +4,12 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"cnmsql.co/api/v1alpha1"
@@ -18,6 +21,9 @@ import (
 var manifest string
 
 var cluster = types.NamespacedName{Namespace: "cnmsql-demo", Name: "demo"}
+
+// clusterResource is how kubectl names Clusters of MySQL where others have Clusters, too.
+const clusterResource = "clusters.mysql.cnmsql.co"
 
 // stage is where the demo plays, and what it has measured so far.
 type stage struct {
@@ -39,21 +45,34 @@ func say(format string, args ...any) {
 // clear removes what an earlier run left: the Cluster first, for in a namespace that
 // is deleted as a whole the Pods go first, and their primary waits for a successor.
 func (s *stage) clear(ctx context.Context) error {
-	ns := []string{"--ignore-not-found", "--wait=true", "-n", cluster.Namespace}
-	for _, what := range [][]string{
-		{"delete", "cluster", cluster.Name, "--cascade=foreground"}, {"delete", "namespace", cluster.Namespace},
-	} {
-		if _, err := s.bed.Kubectl(ctx, nil, append(what, ns...)...); err != nil {
+	if s.bed.Name == "" {
+		if there, err := namespaceIsThere(ctx, s.bed.Client); err != nil || !there {
 			return err
 		}
 	}
-	return nil
+	clusters, err := clustersOf(ctx, s.bed.Client)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(clusters, cluster) {
+		err = s.delete(ctx, clusterResource, cluster.Name, "-n", cluster.Namespace, "--cascade=foreground")
+	}
+	if err != nil {
+		return err
+	}
+	return s.delete(ctx, "namespace", cluster.Namespace)
+}
+
+func (s *stage) delete(ctx context.Context, what ...string) error {
+	_, err := s.bed.Kubectl(ctx, nil, append([]string{"delete", "--ignore-not-found", "--wait=true"}, what...)...)
+	return err
 }
 
 func (s *stage) provision(ctx context.Context) error {
 	fmt.Printf("\n%s\n", manifest)
-	if _, err := s.bed.Kubectl(ctx, nil, "create", "namespace", cluster.Namespace); err != nil {
-		return err
+	if err := s.bed.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.Namespace,
+		Labels: map[string]string{labelManager: managerDemo}}}); err != nil {
+		return fmt.Errorf("make the namespace %s: %w", cluster.Namespace, err)
 	}
 	begun := time.Now()
 	say("kubectl apply -f cluster.yaml")

@@ -17,6 +17,9 @@ import (
 // OperatorNamespace is where dist/install.yaml puts the operator.
 const OperatorNamespace = "cnmsql-system"
 
+// Operator is the Deployment in dist/install.yaml.
+var Operator = types.NamespacedName{Namespace: OperatorNamespace, Name: "cnmsql-operator"}
+
 var (
 	imageLine    = regexp.MustCompile(`(?m)^([ \t]*(?:- )?image:[ \t]+)\S+$`)
 	operatorFlag = regexp.MustCompile(`--operator-image=\S+?(["']?)(\s|$)`)
@@ -81,11 +84,10 @@ func (b *Bed) restartOperator(ctx context.Context) error {
 }
 
 func (b *Bed) operatorReady(ctx context.Context) error {
-	key := types.NamespacedName{Namespace: OperatorNamespace, Name: "cnmsql-operator"}
 	var d appsv1.Deployment
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 2*time.Minute, true,
 		func(ctx context.Context) (bool, error) {
-			if err := b.Client.Get(ctx, key, &d); err != nil {
+			if err := b.Client.Get(ctx, Operator, &d); err != nil {
 				return false, err
 			}
 			return d.Status.ObservedGeneration >= d.Generation && d.Status.AvailableReplicas >= *d.Spec.Replicas, nil
