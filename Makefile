@@ -68,6 +68,7 @@ modules: # a go.sum that lacks a line is seen only where the module was never bu
 	go mod tidy -diff
 	go -C tools/localkube mod tidy -diff
 	go -C tools/objectstore mod tidy -diff
+	go -C tools/oldest mod tidy -diff
 
 .PHONY: format
 format:
@@ -78,6 +79,7 @@ vet:
 	go vet -tags e2e ./...
 	go vet -C tools/localkube ./...
 	go vet -C tools/objectstore ./...
+	go vet -C tools/oldest ./...
 
 .PHONY: lint
 lint:
@@ -104,6 +106,7 @@ generated: generate
 unit: # drawn from a seed that stays, so that a change is judged by what it changed
 	RAPID_SEED=1 RAPID_CHECKS=2000 $(GOTEST) $$(go list ./... | grep -v '/internal/sim$$')
 	$(GOTEST) -C tools/localkube ./...
+	$(GOTEST) -C tools/oldest ./...
 
 .PHONY: race
 race: ## The race detector on operator, instance manager, control API and writer; needs a C compiler

@@ -61,8 +61,10 @@ func Security() *admissionv1.ValidatingAdmissionPolicy {
 		refusal("podSecurityContext.sysctls (other than "+strings.Join(allowedSysctls, ", ")+")",
 			fmt.Sprintf("%s.?sysctls.orValue([]).all(s, s.name in %s)", pod, listed(allowedSysctls))),
 		refusal("inheritedMetadata.annotations ("+profileAnnotation+"…: unconfined)",
-			fmt.Sprintf("object.spec.?inheritedMetadata.?annotations.orValue({}).all(k, v, !k.startsWith('%s') || v "+
-				"!= 'unconfined')", profileAnnotation)),
+			// A comprehension with two variables is refused by Kubernetes before 1.33.
+			fmt.Sprintf("!has(object.spec.inheritedMetadata) || !has(object.spec.inheritedMetadata.annotations) || "+
+				"object.spec.inheritedMetadata.annotations.all(k, !k.startsWith('%s') || "+
+				"object.spec.inheritedMetadata.annotations[k] != 'unconfined')", profileAnnotation)),
 	}
 	p.Spec.Validations = append(p.Spec.Validations, confinement("securityContext", container)...)
 	p.Spec.Validations = append(p.Spec.Validations, confinement("podSecurityContext", pod)...)
