@@ -35,7 +35,7 @@ type taking struct {
 
 // record is what stays as it was decided.
 func (t *taking) record() resources.Record {
-	return resources.Record{Store: t.store, ID: t.id, Instance: t.donor}
+	return resources.Record{Store: t.store, ID: t.id, Instance: t.donor, PullSecrets: t.cluster.Spec.ImagePullSecrets}
 }
 
 // note writes down that the backup runs.

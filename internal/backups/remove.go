@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -86,14 +87,18 @@ func (r *Reconciler) remove(ctx context.Context, b *v1alpha1.Backup) (ctrl.Resul
 	return ctrl.Result{}, r.letGo(ctx, m, b)
 }
 
-// removal is that of a Backup's data. The Cluster may be gone: then the Pod has no settings of it.
+// removal is that of a Backup's data. The Cluster may be gone: then the Pod has no settings of it but the
+// Secrets by which its image is pulled.
 func (r *Reconciler) removal(ctx context.Context, b *v1alpha1.Backup) (*removal, error) {
+	is := resources.RecordOf(b)
 	c, key := &v1alpha1.Cluster{}, client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.Cluster.Name}
-	if err := r.Client.Get(ctx, key, c); client.IgnoreNotFound(err) != nil {
+	switch err := r.Client.Get(ctx, key, c); {
+	case apierrors.IsNotFound(err):
+		c.Name, c.Namespace = key.Name, key.Namespace
+		c.Spec.ImagePullSecrets = is.PullSecrets
+	case err != nil:
 		return nil, err
 	}
-	c.Name, c.Namespace = key.Name, key.Namespace
-	is := resources.RecordOf(b)
 	return &removal{Removal: resources.BackupRemoval(c, b), object: b, kind: "Backup",
 		told:   hasFailed(b.Status.Conditions, v1alpha1.ConditionBackupStored),
 		where:  fmt.Sprintf("%s/base/%s", is.Path, is.ID),

@@ -18,6 +18,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/backupjob"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/resources"
 	"cnmsql.co/internal/store"
 )
 
@@ -272,6 +273,25 @@ func TestDataAreRemovedWithoutTheirCluster(t *testing.T) {
 	w.step()
 	if w.job("b-remove") == nil {
 		t.Error("no Job")
+	}
+}
+
+// TestARemovalPullsItsImageAsTheClusterDid holds that a Job which removes a Backup's data from a Cluster's store
+// has the Cluster's pull secrets, though the Cluster is gone.
+func TestARemovalPullsItsImageAsTheClusterDid(t *testing.T) {
+	c := aCluster()
+	c.Spec.ImagePullSecrets = []v1alpha1.LocalObjectReference{{Name: "registry"}}
+	taking := newBackupWorld(t, aBackup("b"), c, storeSecret, authority(t))
+	record := resources.RecordOf(taking.looks("b"))
+	b := going()
+	if err := record.WriteTo(b); err != nil {
+		t.Fatal(err)
+	}
+	w := newBackupWorld(t, b, storeSecret)
+	w.step()
+	want := []corev1.LocalObjectReference{{Name: "registry"}}
+	if job := w.job("b-remove"); job == nil || !slices.Equal(job.Spec.Template.Spec.ImagePullSecrets, want) {
+		t.Errorf("the Job does not pull with the Cluster's Secret: %v", job)
 	}
 }
 

@@ -21,6 +21,10 @@ type Record struct {
 	Instance string `json:"instanceName"`
 	// Store it lies in, nil if nothing was decided yet.
 	Store *v1alpha1.ObjectStoreSpec `json:"objectStore"`
+	// PullSecrets of the Cluster, for the Job that removes the data when the Cluster is gone. Its security
+	// contexts are not kept: the annotation is in the hands of whoever may change Backups, and what
+	// refuses such contexts looks at Clusters.
+	PullSecrets []v1alpha1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 	// Path is where it lies, for people and to be compared.
 	Path string `json:"-"`
 }
