@@ -25,6 +25,29 @@ type ballot struct {
 	since time.Time
 	// drained: nobody sends any more. What an instance that still receives says is a lower bound as well.
 	drained bool
+	// cutBelow is the next epoch where the primary may run on and is cut off from its acknowledgements; 0 elsewhere.
+	// Who has not promised to receive nothing below it may yet complete a commit that another has
+	// acknowledged, and lost: what it says is a lower bound.
+	cutBelow int64
+}
+
+// after has the ballot count what was read since a proof.
+func (b *ballot) after(proof proven, since time.Time, next int64) {
+	b.since = since
+	if proof.proof == core.ProofQuorumCut {
+		b.cutBelow = next
+	}
+}
+
+// isFinal reports whether an instance will hold no more than it says of what was acknowledged.
+func (b ballot) isFinal(in *core.Instance, r core.Report) bool {
+	switch p := b.o.Cluster.Status.Promotion; {
+	case in.Report.NotBefore().Before(b.since), b.drained && receives(r):
+		return false
+	case p != nil && p.Instance == in.Name:
+		return true
+	}
+	return r.NoReceivingBelow >= b.cutBelow
 }
 
 // election is its result: a winner and all that it holds, or a refusal.
@@ -90,7 +113,7 @@ func (b ballot) voters() (voters []voter, unknown, diverged []string) {
 			unknown = append(unknown, in.Name)
 			continue
 		}
-		stale := in.Report.NotBefore().Before(b.since) || b.drained && receives(r)
+		stale := !b.isFinal(in, r)
 		voters = append(voters, voter{in: in, report: r, holds: r.Server.Holds(),
 			eligible: eligible(r) && !stale && !draft.LosesVolume(in), stale: stale, lacks: mayLack(b.o, r)})
 	}

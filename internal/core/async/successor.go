@@ -25,7 +25,7 @@ func (d *decision) holdElection(f *failure) {
 	begun := d.electingSince(next)
 	d.Status.Operation.Step, d.Status.Operation.Deadline = core.StepElect, begun.Add(electionPatience)
 	since := countsSince(begun, proof)
-	if !d.readPositions(next, since, begun.Add(electionPatience)) {
+	if !d.readPositions(proof, next, since, begun.Add(electionPatience)) {
 		return
 	}
 	d.electSuccessor(proof, since)
@@ -60,7 +60,8 @@ func (d *decision) isRefused(holder *core.Instance) bool {
 		return false
 	}
 	b := d.ballot(holder.Name, op.To)
-	b.since, b.drained = countsSince(begun.At, proof), true
+	b.after(proof, countsSince(begun.At, proof), next)
+	b.drained = true
 	isOpen, patient := false, d.Now.Before(begun.At.Add(electionPatience))
 	others(d.Observation, holder.Name, func(in *core.Instance) {
 		r, ok := serving(in)
@@ -83,8 +84,9 @@ func (d *decision) electingSince(next int64) time.Time {
 // readPositions reports whether every instance that is heard of was asked after the proof, and
 // none still receives what a dead primary sent. Who was not is asked, and those that go on receiving have
 // their IO threads stopped: what they say they hold is final once they are. Nobody is waited for longer than
-// patience. A demoted primary that answers sends on what it holds, and is asked itself.
-func (d *decision) readPositions(next int64, since, patience time.Time) bool {
+// patience. A demoted primary that answers sends on what it holds, and is asked itself. Of one that is merely cut off
+// from its acknowledgements, also who does not receive at this moment promises to receive nothing: it may begin to.
+func (d *decision) readPositions(proof proven, next int64, since, patience time.Time) bool {
 	stable := true
 	_, sends := serving(d.holder())
 	for i := range d.Instances {
@@ -97,7 +99,12 @@ func (d *decision) readPositions(next int64, since, patience time.Time) bool {
 			stable = false
 			continue
 		}
-		if r, ok := serving(in); ok && !sends && receives(r) {
+		switch r, ok := serving(in); {
+		case !ok || sends:
+		case proof.proof == core.ProofQuorumCut && r.NoReceivingBelow < next:
+			stable = stable && !patient
+			d.again(core.ReceivePromise{Instance: r.Instance, Epoch: next})
+		case receives(r):
 			stable = stable && !patient
 			d.stopReceiving(r, next, since)
 		}
@@ -124,7 +131,7 @@ func (d *decision) stopReceiving(r core.Report, next int64, since time.Time) {
 func (d *decision) electSuccessor(proof proven, since time.Time) {
 	holder := d.holder()
 	b := d.ballot("", d.Status.Operation.To)
-	b.since = since
+	b.after(proof, since, d.nextEpoch())
 	r, serves := serving(holder)
 	if !serves {
 		b.exclude, b.drained = holder.Name, true
