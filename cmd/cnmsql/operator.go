@@ -83,5 +83,10 @@ func beginAnew(ctx context.Context, why error, log *slog.Logger, lines *logpipe.
 	if ctx.Err() != nil {
 		return nil // it was told to end meanwhile, which whoever starts again would never hear
 	}
-	return errors.Join(why, syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
+	exec := func(path string) error { return syscall.Exec(path, os.Args, os.Environ()) }
+	// By its path it keeps its name; by the link it would be called exe, and nobody would find it.
+	if path, err := os.Executable(); err == nil {
+		_ = exec(path)
+	}
+	return errors.Join(why, exec("/proc/self/exe"))
 }
