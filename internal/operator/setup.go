@@ -96,7 +96,8 @@ func readyWhenRead(ctx context.Context, mgr ctrl.Manager, probes *alive.Probes) 
 	}
 }
 
-// whyOver tells whether what ended the operator goes by: then it begins anew.
+// whyOver returns the error with which the operator ends: ErrBeginAnew where another try may succeed, and nil where
+// ctx has ended meanwhile.
 func whyOver(ctx context.Context, conf *rest.Config, led bool, err error) error {
 	switch {
 	case led:

@@ -37,13 +37,9 @@ func (p processes) all(sig syscall.Signal) {
 // operators are the processes of the operator's Pods that are ready.
 func (w *world) operators() processes {
 	w.t.Helper()
-	var pods corev1.PodList
-	if err := bed.Client.List(w.ctx, &pods, client.InNamespace(testbed.OperatorNamespace)); err != nil {
-		w.t.Fatal(err)
-	}
-	p := processes{w: w}
-	for i := range pods.Items {
-		if pod := &pods.Items[i]; observation.IsReady(pod) && pod.DeletionTimestamp == nil {
+	p, pods := processes{w: w}, w.operatorPods()
+	for i := range pods {
+		if pod := &pods[i]; observation.IsReady(pod) && pod.DeletionTimestamp == nil {
 			p.pids = append(p.pids, w.operator(pod))
 		}
 	}
@@ -53,17 +49,22 @@ func (w *world) operators() processes {
 // operatorsStarted tells for each of the operator's Pods how often its container was started again.
 func (w *world) operatorsStarted() map[types.UID]int32 {
 	w.t.Helper()
+	started := map[types.UID]int32{}
+	for _, pod := range w.operatorPods() {
+		for _, container := range pod.Status.ContainerStatuses {
+			started[pod.UID] += container.RestartCount
+		}
+	}
+	return started
+}
+
+func (w *world) operatorPods() []corev1.Pod {
+	w.t.Helper()
 	var pods corev1.PodList
 	if err := bed.Client.List(w.ctx, &pods, client.InNamespace(testbed.OperatorNamespace)); err != nil {
 		w.t.Fatal(err)
 	}
-	started := map[types.UID]int32{}
-	for i := range pods.Items {
-		for _, container := range pods.Items[i].Status.ContainerStatuses {
-			started[pods.Items[i].UID] += container.RestartCount
-		}
-	}
-	return started
+	return pods.Items
 }
 
 // operator is the process of one of the operator's Pods.

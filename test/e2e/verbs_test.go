@@ -340,13 +340,14 @@ type load struct {
 	w *world
 }
 
+// startWriting writes at writePace: whoever does no more than ask whether writes go on needs no load.
 func (w *world) startWriting() *load {
 	w.t.Helper()
 	return w.startWriter(func(e testbed.Endpoint) *writer.Writer { return e.WriterAt(writePace) })
 }
 
-// writePace is how often each connection of a writer that tries nothing but whether writes go on writes: all together
-// 200 rows a second, so that a gap is known to 5 ms. What more would cost, both cores lack for what is tried.
+// writePace is the time from one write of a connection to its next. Four connections write 200 rows a second, so that
+// a gap is known to 5 ms. More rows would take the cores from the servers that are tried.
 const writePace = 20 * time.Millisecond
 
 // startWritingOn writes on that many connections, at the writer's own pace.
