@@ -258,13 +258,16 @@ func (d *decision) isForgotten(in *core.Instance) bool {
 	return in.IsGone() && (d.Status.Promotion == nil || d.Status.Promotion.Instance != in.Name)
 }
 
-func (d *decision) lastSurplus() *core.Instance {
-	for i := len(d.Instances) - 1; i >= max(d.Cluster.Wanted, 1); i-- {
-		if in := &d.Instances[i]; !d.isForgotten(in) {
-			return in
+// lastSurplus is who is to be removed next: the last of them, but first those that have no data. Commits may wait for
+// acknowledgements that nobody gives while they are counted, and the others cannot be removed then.
+func (d *decision) lastSurplus() (last *core.Instance) {
+	for i := max(d.Cluster.Wanted, 1); i < len(d.Instances); i++ {
+		in := &d.Instances[i]
+		if !d.isForgotten(in) && (last == nil || holdsNothing(in) || !holdsNothing(last)) {
+			last = in
 		}
 	}
-	return nil
+	return last
 }
 
 // clearRemoval has the victim stop acknowledging, and reports whether it may be removed: it
