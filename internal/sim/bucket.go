@@ -91,6 +91,12 @@ func (b *bucket) create(m *manager, o *object, done func(outcome)) {
 		took, answers = a.between(time.Second, 6*putTimeout), false
 		a.w.cover.count("archive", "an object came late")
 	}
+	switch { // what is owed waits behind it
+	case !answers:
+		a.troubled = max(a.troubled, w.now+putTimeout)
+	case took > time.Second:
+		a.troubled = max(a.troubled, w.now+min(took, putTimeout))
+	}
 	over := false
 	end := func(what outcome) {
 		if !over {

@@ -20,8 +20,10 @@ type txn struct {
 	acked, strict bool
 	// recovered: a start has committed it, of which nobody had read success.
 	recovered bool
-	holders   []*database
-	members   int
+	// vouched is what another said to whoever recovered it, right before mysqld was started for that.
+	vouched word
+	holders []*database
+	members int
 	// after is what its server had in its binary log before it, where that is archived.
 	after gtid.Set
 }

@@ -21,6 +21,8 @@ type mysqld struct {
 	// who can take over.
 	ordered bool
 	onOrder []*txn
+	// vouched is what another said, right before it was started.
+	vouched word
 
 	accepting bool // connections: recovery is over
 	dead      bool
@@ -51,7 +53,7 @@ type mysqld struct {
 // start launches a process on a volume; recovery takes its time.
 func startMysqld(m *manager, durable bool) *mysqld {
 	s := &mysqld{w: m.w, db: m.volume.db, volume: m.volume, manager: m, machine: m.machine, superReadOnly: true,
-		durable: durable, ordered: m.restart > 0}
+		durable: durable, ordered: m.restart > 0, vouched: m.vouches.startsOn(m.w.now)}
 	s.db.machine = s.machine
 	s.io = &receiver{s: s}
 	s.semi.give = m.view != nil && m.view.Acknowledges(m.me)
@@ -72,7 +74,11 @@ func (s *mysqld) recovered() {
 	case s.volume.stalled:
 		s.at(time.Second, s.recovered)
 	default:
-		if committed := s.db.recover(s.durable); s.ordered {
+		committed := s.db.recover(s.durable)
+		for _, t := range committed {
+			t.vouched = s.vouched
+		}
+		if s.ordered {
 			s.onOrder = committed
 		}
 		s.accepting = true

@@ -26,6 +26,9 @@ func isPlain(kind string) bool { return slices.Contains(plain, kind) }
 func (tr *truth) checkReturned(c *clusterObject) {
 	if p := c.status.Promotion; p != nil {
 		// What was promised ended for a moment, or a human gave it up: nothing may be cut.
+		if _, seen := tr.granted[p.Epoch]; !seen {
+			tr.granted[p.Epoch] = tr.w.now
+		}
 		tr.meddled = tr.meddled || p.Proof == core.ProofAcceptedLoss || tr.lossless && p.LosslessSince == 0
 		tr.lossless = p.LosslessSince > 0
 	}
@@ -43,7 +46,9 @@ func (tr *truth) checkReturned(c *clusterObject) {
 	tr.diverged = c.status.Diverged
 }
 
-// recoveredAlone is what an instance recovered, and the primary lacks.
+// recoveredAlone is what an instance recovered, and the primary lacks. What was left behind by a mysqld that was
+// started on a good word, and ended again before another had it, is beside the point, and so is what stands behind
+// that: it cannot be cut off alone.
 func (tr *truth) recoveredAlone(in string) gtid.Set {
 	var own gtid.Set
 	v := tr.w.api.volume(in)
@@ -51,9 +56,27 @@ func (tr *truth) recoveredAlone(in string) gtid.Set {
 		return own
 	}
 	for _, t := range v.data.db.binlog {
-		if t.recovered && !t.acked && !tr.holder.db.holds().Contains(t.set) {
+		switch {
+		case t.acked || tr.holder.db.holds().Contains(t.set):
+		case !t.recovered || tr.wasGood(t.vouched):
+			return own
+		default:
 			own = own.Union(t.set)
 		}
 	}
 	return own
+}
+
+// wasGood reports whether a word was given before anybody was promoted in a later epoch: it binds nobody, so that this
+// may happen right after.
+func (tr *truth) wasGood(w word) bool {
+	if w == (word{}) {
+		return false
+	}
+	for epoch, at := range tr.granted {
+		if epoch > w.epoch && at <= w.at {
+			return false
+		}
+	}
+	return true
 }

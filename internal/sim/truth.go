@@ -31,8 +31,10 @@ type truth struct {
 	edited bool // durability was changed, and is not known to hold yet
 	lied   bool // a disk has lost what it said was written: nothing is promised any more
 	// meddled: more happened than crashes and partitions, or less than quorum was asked for.
-	meddled     bool
-	lossless    bool
+	meddled  bool
+	lossless bool
+	// granted is when a promotion was granted in each epoch.
+	granted     map[int64]time.Duration
 	diverged    []string
 	durable     bool
 	established bool
@@ -43,8 +45,8 @@ type truth struct {
 }
 
 func newTruth(w *world) *truth {
-	return &truth{w: w, ackers: map[int64]string{}, cutBelow: map[string]int64{}, counted: map[string]bool{},
-		mode: w.conf.durability.Mode, cutTails: map[*database]map[int]*txn{}}
+	return &truth{w: w, granted: map[int64]time.Duration{}, ackers: map[int64]string{}, cutBelow: map[string]int64{},
+		counted: map[string]bool{}, mode: w.conf.durability.Mode, cutTails: map[*database]map[int]*txn{}}
 }
 
 // saying is a server's word that a commit is done, on its way to the client.
@@ -61,12 +63,19 @@ type saying struct {
 
 func (tr *truth) saying(s *mysqld, t *txn) *saying {
 	said := &saying{s: s, t: t, epoch: s.epoch, instance: s.manager.me}
-	said.superseded = tr.highest > s.epoch && tr.holder.manager.me != s.manager.me
+	said.superseded = tr.highest > s.epoch && tr.holder.manager.me != s.manager.me && !tr.returns(s.manager.me)
 	if tr.mode.IsOnReplicas() && !tr.edited && !tr.lied {
 		said.promised, said.strict = true, tr.durable
 		said.holders = tr.holdersOf(t)
 	}
 	return said
+}
+
+// returns reports whether an instance is the primary again, after the one that superseded it: what it had not
+// acknowledged in its first epoch counts in the new one, also while it is being opened for that.
+func (tr *truth) returns(instance string) bool {
+	p := tr.w.api.cluster().status.Promotion
+	return p != nil && p.Instance == instance && p.Epoch > tr.highest
 }
 
 // isExcused reports whether the server's machine stood still when its primary would have had to

@@ -11,7 +11,9 @@ import (
 type vouching struct {
 	agent.Vouches
 	asking, watching bool
-	peers            map[string]*manager // standing connections
+	// counted is what a peer said last to one of which mysqld does not run: it may be started on that.
+	counted word
+	peers   map[string]*manager // standing connections
 }
 
 // freshLease is the age of a Lease up to which vouches do not matter.
@@ -72,6 +74,7 @@ func (m *manager) askPeers(f *agent.Facts) {
 			reply(func() {
 				if !m.dead {
 					m.vouches.Note(epoch, name, m.moment(sent))
+					m.vouches.noteStart(m.proc, word{sent, epoch})
 				}
 			})
 		}, func() { delete(m.vouches.peers, name) })
@@ -124,4 +127,25 @@ func (m *manager) isolateItself(done func()) {
 		}
 		m.at(20*time.Millisecond, done)
 	})
+}
+
+// word is when another counted on a primary, and in which epoch.
+type word struct {
+	at    time.Duration
+	epoch int64
+}
+
+// noteStart notes a vouch on which mysqld, which does not run, may be started.
+func (v *vouching) noteStart(s *mysqld, given word) {
+	if s == nil || s.dead {
+		v.counted = given
+	}
+}
+
+// startsOn is the word on which mysqld may be started now; none where nobody gave one a moment ago.
+func (v *vouching) startsOn(now time.Duration) word {
+	if now-v.counted.at > agent.WordLife {
+		return word{}
+	}
+	return v.counted
 }
