@@ -30,7 +30,6 @@ const (
 	InstanceBreakingOffRecovery Reason = "BreakingOffRecovery"
 	InstanceMysqldCrashed       Reason = "MysqldCrashed"
 	InstanceCrashLoop           Reason = "CrashLoop"
-	InstanceAskingSuccessor     Reason = "AskingSuccessor"
 	InstanceAwaitingSuccessor   Reason = "AwaitingSuccessor"
 	InstanceAwaitingWord        Reason = "AwaitingWord"
 	InstanceCuttingTail         Reason = "CuttingTail"
@@ -186,11 +185,8 @@ var instanceReasons = []row[Reason]{
 	{InstanceCrashLoop,
 		"mysqld ends again and again soon after its start; the message has the last line of its log",
 		"troubleshooting.md"},
-	{InstanceAskingSuccessor,
-		"was the primary and crashed: asks the one that follows what it holds, before mysqld recovers",
-		"troubleshooting.md#a-replica-does-not-follow"},
 	{InstanceAwaitingSuccessor,
-		"was the primary and crashed: waits until it is known who follows",
+		"was the primary and crashed: waits until it is known who is promoted next",
 		"troubleshooting.md#a-replica-does-not-follow"},
 	{InstanceAwaitingWord,
 		"was the primary and crashed: waits for the Cluster's or its peers' word before mysqld recovers, " +

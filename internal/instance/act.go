@@ -41,8 +41,6 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 		return m.acks.dropAcks()
 	case agent.AskWord:
 		return m.inquirer.askWord()
-	case agent.AskSuccessor:
-		return m.inquirer.askSuccessor(a)
 	case agent.CutTail:
 		if err := (tailCutter{m.opt.Dirs, m.log}).cut(a); err != nil {
 			return err

@@ -136,7 +136,7 @@ func TestAPrimaryWhoseSessionsAwaitAcknowledgementsIsKilledRatherThanAcknowledgi
 			t.Error("a client read success for a commit that nobody acknowledged")
 		}
 	}
-	epoch := w.grant("db-2", core.ProofManagerFenced, "db-1", "", 0)
+	epoch := w.grant("db-2", core.ProofManagerFenced, "db-1", two.report().Server.Holds().String(), 0)
 	w.awaitPrimary(two, epoch)
 	w.exec(w.app(two), "INSERT INTO t (v) VALUES (99)")
 	// What nobody acknowledged was cut off before recovery, so that it follows

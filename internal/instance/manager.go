@@ -192,7 +192,7 @@ func (m *manager) known() *agent.Facts {
 		f.Acks, f.AcksEpoch = r.Acks, r.AcksEpoch
 		f.NoReceivingBelow = r.NoReceivingBelow
 		f.MayLack, f.Unnoted = r.Received.MayLack, !r.Received.Noted
-		f.Successor, f.Coming, f.Word = peers.successor, peers.coming, peers.word
+		f.Word = peers.word
 		if f.Mysqld.MayHaveTail() {
 			f.TailEpoch, f.TailBase = r.tail()
 		}

@@ -23,10 +23,8 @@ type peersState struct {
 	asking bool
 	failed string
 	again  time.Time
-	// primary is what the primary holds, successor what the new primary does.
-	primary, successor *agent.Position
-	// coming is what the successor's manager says while its mysqld does not answer.
-	coming *agent.Coming
+	// primary is what the primary holds.
+	primary *agent.Position
 	// word is what the Cluster said when it was read from the API server.
 	word *agent.Word
 }
@@ -70,9 +68,6 @@ func (q *inquirer) said() peersState {
 	defer q.mu.Unlock()
 	return q.st
 }
-
-// forgetSuccessor forgets what the successor holds: it is of no use any more.
-func (q *inquirer) forgetSuccessor() { q.change(func(s *peersState) { s.successor = nil }) }
 
 // ask asks another instance beside the worker, so that one that does not answer
 // holds up nothing. What question returns is done to the state.
@@ -144,21 +139,6 @@ func (q *inquirer) peerStatus(ctx context.Context, instance string) (core.Report
 		return s.Report, fmt.Errorf("asking %s for its position: its mysqld did not answer in time", instance)
 	}
 	return s.Report, nil
-}
-
-// askSuccessor asks the new primary what it holds, beside the worker.
-func (q *inquirer) askSuccessor(a agent.AskSuccessor) error {
-	return q.ask(func(ctx context.Context) (func(*peersState), error) {
-		s, err := q.peerStatus(ctx, a.Instance)
-		if s.Instance != "" {
-			q.change(func(st *peersState) { st.coming = a.Comes(s, time.Now()) })
-		}
-		if err != nil {
-			return nil, err
-		}
-		pos, err := a.Answered(s, time.Now())
-		return func(st *peersState) { st.successor = pos }, err
-	})
 }
 
 // askWord reads the Cluster from the API server, beside the worker. It counts as said when

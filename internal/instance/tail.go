@@ -48,7 +48,7 @@ func (c tailCutter) cut(a agent.CutTail) error {
 		c.log.Info("cut off transactions that were never acknowledged", "log", log, "transactions",
 			tail.Transactions.String(), "kept", kept)
 	default:
-		c.log.Info("the successor holds all that the binary log does", "log", log)
+		c.log.Info("the promotion requires all that the binary log holds", "log", log)
 	}
 	return nil
 }
@@ -85,12 +85,11 @@ func (r volumeRecord) tail() (int64, gtid.Set) {
 	return r.TailEpoch, base
 }
 
-// forgetTail forgets that the log may end in what nobody acknowledged, and what the successor
-// holds: no commit is waiting for acknowledgements any more.
+// forgetTail forgets that the log may end in what nobody acknowledged: no commit is waiting for acknowledgements any
+// more.
 func (m *manager) forgetTail() error {
 	if !m.acks.promised().MayHaveTail() {
 		return nil
 	}
-	m.inquirer.forgetSuccessor()
 	return m.record.change(func(r *volumeRecord) { r.TailEpoch = 0 })
 }

@@ -255,10 +255,7 @@ func (m *manager) waitApplied(a agent.WaitApplied, done func(string)) {
 }
 
 func (m *manager) forgetTail() {
-	if m.volume.record.tailEpoch != 0 {
-		m.successor = nil
-		m.volume.record.tailEpoch = 0
-	}
+	m.volume.record.tailEpoch = 0
 }
 
 func (m *manager) cutTail(a agent.CutTail) {

@@ -64,8 +64,6 @@ type manager struct {
 	decision   agent.Decision
 	trouble    *trouble
 	primary    *agent.Position
-	successor  *agent.Position
-	coming     *agent.Coming
 	word       *agent.Word
 	asking     bool
 	askFailed  string
@@ -238,7 +236,7 @@ func (m *manager) facts() *agent.Facts {
 		r := m.volume.record
 		f.NoWritesBelow, f.WasPrimaryEpoch = r.noWritesBelow, r.wasPrimaryEpoch
 		f.Acks, f.AcksEpoch = r.acks, r.acksEpoch
-		f.Successor, f.Coming, f.NoReceivingBelow = m.successor, m.coming, r.noReceivingBelow
+		f.NoReceivingBelow = r.noReceivingBelow
 		if f.Mysqld.MayHaveTail() {
 			f.TailEpoch, f.TailBase = r.tailEpoch, r.tailBase
 		}

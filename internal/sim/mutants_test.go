@@ -248,7 +248,7 @@ func mutantsOfElection() []mutant {
 				o.Instances[i].Earlier = nil
 			}
 		}}},
-		{name: "what a primary has executed is forgotten when it crashes", seed: 33844,
+		{name: "what a primary has executed is forgotten when it crashes", seed: 1021,
 			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 				if in, _ := holderIn(o); in != nil {
 					in.LastExecuted = core.Fact[gtid.Set]{}

@@ -320,26 +320,9 @@ func (m *manager) askPrimary(a agent.AskPrimary) {
 			return
 		}
 		at := m.w.now
-		m.askPeer(a.Instance, nil, func(r core.Report) {
+		m.askPeer(a.Instance, func(r core.Report) {
 			m.primary = a.Answered(r, mine, m.moment(at))
 		})
-	})
-}
-
-// askSuccessor asks the new primary what it holds, while mysqld does not run.
-func (m *manager) askSuccessor(a agent.AskSuccessor) {
-	if m.asking {
-		return
-	}
-	m.asking = true
-	heard := func(r core.Report) { m.coming = a.Comes(r, m.moment(m.w.now)) }
-	m.askPeer(a.Instance, heard, func(r core.Report) {
-		pos, err := a.Answered(r, m.moment(m.w.now))
-		if err != nil {
-			m.askFailed, m.askAgain = err.Error(), m.w.now+agent.AskRetry
-			return
-		}
-		m.successor = pos
 	})
 }
 
@@ -379,9 +362,8 @@ func (m *manager) askedInVain(why string) {
 	m.update()
 }
 
-// askPeer asks another instance's manager for a report taken now. heard, if any, gets one of
-// which mysqld does not answer, too.
-func (m *manager) askPeer(instance string, heard, answer func(core.Report)) {
+// askPeer asks another instance's manager for a report taken now.
+func (m *manager) askPeer(instance string, answer func(core.Report)) {
 	peer := m.w.managerOf(instance)
 	if peer == nil {
 		m.at(10*time.Millisecond, func() { m.askedInVain("no such host") })
@@ -396,9 +378,6 @@ func (m *manager) askPeer(instance string, heard, answer func(core.Report)) {
 		fresh := peer.serverAt == m.w.now
 		r := peer.report()
 		reply(func() {
-			if heard != nil && !m.dead {
-				heard(r)
-			}
 			switch {
 			case m.dead:
 			case r.Instance != instance || r.Server == nil || !fresh:

@@ -234,9 +234,6 @@ func (m *manager) do(a agent.Action, done func(err string)) {
 	case agent.AskWord:
 		m.askWord()
 		done("")
-	case agent.AskSuccessor:
-		m.askSuccessor(a)
-		done("")
 	case agent.CutTail:
 		m.cutTail(a)
 		done("")

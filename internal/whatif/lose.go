@@ -109,30 +109,21 @@ func (m *model) crash(t *manager) {
 	t.report.Server, t.report.WritableEpoch = nil, 0
 	m.lostSource(t.name)
 	if was == 0 {
-		m.start(t, server, 0)
+		m.start(t, server)
 		return
 	}
 	m.when(agent.VerdictWait, "the manager of "+t.name+" waits "+agent.VerdictWait.String()+" for the operator's "+
 		"word before it starts mysqld",
 		func() bool { return t.restart != nil }, func() { run(t.restart) })
-	t.restart = func() { m.start(t, server, 0) }
-	t.rejoin = func() {
-		after := time.Duration(0)
-		if m.before.LosslessSince > 0 {
-			after = agent.TailWait
-		}
-		m.start(t, server, after)
-	}
+	t.restart = func() { m.start(t, server) }
+	t.rejoin = t.restart
 }
 
 // start lets mysqld answer again, read-only.
-func (m *model) start(t *manager, server *core.Server, after time.Duration) {
+func (m *model) start(t *manager, server *core.Server) {
 	t.restart, t.rejoin = nil, nil
-	m.at(after, "the manager of "+t.name+" waits for a successor, whose word tells what of its log was never "+
-		"acknowledged", func() {
-		t.report.State, t.report.Reason, t.report.Message = core.Recovering, "", ""
-	})
-	m.at(after+mysqldStart, "mysqld of "+t.name+" starts", func() {
+	t.report.State, t.report.Reason, t.report.Message = core.Recovering, "", ""
+	m.at(mysqldStart, "mysqld of "+t.name+" starts", func() {
 		m.assume("mysqld needs %s to start; a long recovery needs longer", mysqldStart)
 		m.answer(t, server)
 	})

@@ -40,10 +40,6 @@ type Facts struct {
 	TailEpoch int64
 	// TailBase was executed when commits began to wait in that epoch.
 	TailBase gtid.Set
-	// Successor is what the new primary holds, asked while mysqld was down.
-	Successor *Position
-	// Coming is its manager's word that it will come; nil when it did not say so.
-	Coming *Coming
 	// Word is what the API server said last of who is promoted; nil if it was not asked.
 	Word *Word
 

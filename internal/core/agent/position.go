@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -46,16 +45,6 @@ func (a AskPrimary) Answered(r core.Report, mine gtid.Set, asked time.Time) *Pos
 		UUID:   r.Server.UUID, Waiting: r.Server.SemiSync.WaitSessions > 0, SeenEpoch: r.SeenEpoch,
 		Logged: r.Server.Logged(), WritableEpoch: r.WritableEpoch,
 		InGroup: r.Server.HasView() && r.Server.Group.IsQuorate()}
-}
-
-// Answered is what an instance has learned of its successor, and an error when who reports r
-// is not that.
-func (a AskSuccessor) Answered(r core.Report, at time.Time) (*Position, error) {
-	if !a.isAnsweredBy(r) {
-		return nil, fmt.Errorf("%s is not the primary of epoch %d", a.Instance, a.Epoch)
-	}
-	return &Position{Instance: a.Instance, Epoch: a.Epoch, At: at, Executed: r.Server.Executed,
-		Purged: r.Server.Purged}, nil
 }
 
 // After notes what was known before. A transaction of a group may be executed here before

@@ -29,7 +29,7 @@ import (
 //	                       established diverged instances members durability lease leased deleting
 //	                       generation gives-data failover-from since
 //	me k=v …               data fenced frozen was-primary acks@epoch locked foreign activity
-//	                       tail successor word moved
+//	                       tail word moved
 //	                       away vouched was-fenced writable lease donor restart problem terminating asking received
 //	                       maintenance statements may-lack
 //	mysqld k=v …           up accepted answers stalled may-write ended failures login
@@ -221,10 +221,6 @@ func (s *story) tail(key, value string) bool {
 	case "word": // who is promoted, and when, asked now
 		who, at, _ := strings.Cut(value, "@")
 		s.f.Word = &Word{At: s.f.Now, Instance: who, Epoch: number(at)}
-	case "coming": // says so now
-		s.f.Coming = &Coming{Instance: value, Epoch: s.f.Cluster.Epoch, At: s.f.Now}
-	case "successor":
-		s.f.Successor = &Position{Instance: "db-2", Epoch: s.f.Cluster.Epoch, At: s.f.Now, Executed: set(value)}
 	default:
 		return false
 	}
