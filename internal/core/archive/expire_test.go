@@ -2,6 +2,7 @@ package archive
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -128,7 +129,13 @@ func TestExpireKeepsWhatABackupNeeds(t *testing.T) {
 			h.Archive.Parts = append(h.Archive.Parts, part(2, 1, "a1-8", "b1", 1000, 1000))
 		}, bases: toDay5, parts: 23, anchor: "day6"},
 		"the last part of a branch": {change: func(h *Holdings) { h.Archive.Parts = h.Archive.Parts[:20] },
-			bases: toDay5, parts: 19, anchor: "day6"},
+			bases: toDay4, parts: 19, anchor: "day5"}, // which the archive has come to
+		"nothing is archived for as long as the window again": {change: func(h *Holdings) {
+			h.Archive.Parts, h.Window = h.Archive.Parts[:20], 100*time.Second
+		}, bases: toDay5, parts: 19, anchor: "day6"},
+		"a part that the listing lacks may be of the window": {change: func(h *Holdings) {
+			h.Archive.Parts = slices.Delete(h.Archive.Parts, 23, 24)
+		}, bases: toDay4, parts: 19, anchor: "day5"},
 		"nothing is archived": {change: func(h *Holdings) { h.Archive = Archive{} }, bases: toDay5, anchor: "day6"},
 		"pieces whose end stays": {change: func(h *Holdings) {
 			for i := range 3 {

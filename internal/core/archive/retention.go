@@ -197,20 +197,50 @@ func (e *expiring) onLine(b Stored) bool {
 // anchor finds the newest backup from which the whole window can be restored; -1 if there
 // is none. It holds no transaction that is in the window by the clock of the primary, which
 // may go ahead of those that tell a backup's age: to restore to before that transaction
-// takes an earlier backup.
+// takes an earlier backup. Nor does it hold any of which that is not known yet, see isArchived.
 func (e *expiring) anchor() int {
 	var young gtid.Set
-	for _, p := range e.line.parts {
+	for i, p := range e.line.parts {
 		if p.IsRun() && !p.Last.Before(e.horizon) && p.First.Before(e.horizon) {
 			e.expand = append(e.expand, p)
 		}
 		if !p.Last.Before(e.horizon) {
-			young = young.Union(e.line.surviving(p.Epoch, p.GTIDs))
+			young = young.Union(e.line.surviving(p.Epoch, p.GTIDs.Union(e.unlisted(i))))
 		}
 	}
 	return slices.IndexFunc(e.Bases, func(b Stored) bool {
-		return e.isExpired(b) && e.onLine(b) && young.Intersect(b.End).IsEmpty()
+		return e.isExpired(b) && e.onLine(b) && young.Intersect(b.End).IsEmpty() && e.isArchived(b)
 	})
+}
+
+// unlisted is what stands in parts of the branch before such a one, and behind the one that is listed before it: a
+// listing may lack some for a while, which are no older than that for all that is known.
+func (e *expiring) unlisted(i int) gtid.Set {
+	p := e.line.parts[i]
+	if p.Sequence == 1 {
+		return gtid.Set{}
+	}
+	n := slices.IndexFunc(e.line.branches, func(b Branch) bool { return b.Epoch == p.Epoch })
+	if n < 0 {
+		return gtid.Set{}
+	}
+	var before Part
+	if i > 0 && e.line.parts[i-1].Epoch == p.Epoch {
+		before = e.line.parts[i-1]
+	}
+	return p.Before.Subtract(Reached(e.line.branches[n], before)).Subtract(p.Missing)
+}
+
+// isArchived reports whether the archive has come to the end of a backup. What is archived after that may be in the
+// window by the clock of the primary that archives it: the next one does so with what the former one did not come to,
+// as it stands in its own log. Where nothing comes for as long as the window again, nothing is archived any more.
+func (e *expiring) isArchived(b Stored) bool {
+	n := len(e.line.branches)
+	if n == 0 || b.since().Before(e.horizon.Add(-e.Window)) {
+		return true
+	}
+	newest := e.line.branches[n-1]
+	return Reached(newest, e.line.last(newest.Epoch)).Contains(b.End)
 }
 
 // isExpired reports whether the backup is older than the window, by every clock.
