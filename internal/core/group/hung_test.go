@@ -79,7 +79,7 @@ func (s *sim) goOn(in *instance) {
 func (s *sim) checkKilled(in *instance) {
 	switch {
 	case !s.isMember(in.name) || !in.joined || !s.hasQuorum():
-	case s.goesOnWithout(in):
+	case s.goesOnWithout(in, inGroup):
 		if in.name == s.primary {
 			s.tellf(killsHung)
 		}
@@ -90,12 +90,17 @@ func (s *sim) checkKilled(in *instance) {
 	}
 }
 
-// goesOnWithout reports whether the other members that reach each other are a majority.
-func (s *sim) goesOnWithout(in *instance) bool {
+// isOnline and inGroup are which members count: whoever recovers is in the group and counts in its quorum, but takes
+// over nothing.
+func isOnline(in *instance) bool { return in.state == "" }
+func inGroup(in *instance) bool  { return isOnline(in) || in.state == core.MemberRecovering }
+
+// goesOnWithout reports whether the other members that reach each other, of those that count, are a majority.
+func (s *sim) goesOnWithout(in *instance, counts func(*instance) bool) bool {
 	for _, lead := range s.view {
 		n := 0
 		for _, other := range s.view {
-			if lead != in.name && other != in.name && s.reaches(lead, other) && s.get(other).state == "" {
+			if lead != in.name && other != in.name && s.reaches(lead, other) && counts(s.get(other)) {
 				n++
 			}
 		}
@@ -133,7 +138,7 @@ func (s *sim) endHangs(step func(int) string) string {
 		s.hangs(in)
 	}
 	if in := s.get(s.primary); in != nil && in.isHung() {
-		awaited := s.goesOnWithout(in) && s.knowsMajority(in) && s.areMostHeard(in)
+		awaited := s.goesOnWithout(in, isOnline) && s.knowsMajority(in) && s.areMostHeard(in)
 		if why := step(30); why != "" {
 			return why
 		}
