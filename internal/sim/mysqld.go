@@ -53,7 +53,7 @@ type mysqld struct {
 // start launches a process on a volume; recovery takes its time.
 func startMysqld(m *manager, durable bool) *mysqld {
 	s := &mysqld{w: m.w, db: m.volume.db, volume: m.volume, manager: m, machine: m.machine, superReadOnly: true,
-		durable: durable, ordered: m.restart > 0, vouched: m.vouches.startsOn(m.w.now)}
+		durable: durable, ordered: m.restart > 0, vouched: m.startsOn()}
 	s.db.machine = s.machine
 	s.io = &receiver{s: s}
 	s.semi.give = m.view != nil && m.view.Acknowledges(m.me)

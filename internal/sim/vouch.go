@@ -143,9 +143,9 @@ func (v *vouching) noteStart(s *mysqld, given word) {
 }
 
 // startsOn is the word on which mysqld may be started now; none where nobody gave one a moment ago.
-func (v *vouching) startsOn(now time.Duration) word {
-	if now-v.counted.at > agent.WordLife {
-		return word{}
+func (m *manager) startsOn() word {
+	if v := m.vouches.counted; m.w.now-v.at <= agent.WordLife {
+		return v
 	}
-	return v.counted
+	return word{}
 }

@@ -24,11 +24,14 @@ func (a CutTail) String() string {
 }
 
 // mayHaveTail reports whether the log may end in transactions that nobody acknowledged, and the
-// history of another than this instance counts from now on.
+// history of another than this instance counts from now on. That each commit since then waited for replicas is told
+// by a later promotion: the present one may be about to say so.
 func (f *Facts) mayHaveTail() bool {
 	p := f.promotion()
-	if f.TailEpoch == 0 || f.Data != core.DataPopulated || p == nil || f.Permitted() || p.LosslessSince == 0 ||
-		f.TailEpoch < p.LosslessSince {
+	if f.TailEpoch == 0 || f.Data != core.DataPopulated || p == nil || f.Permitted() {
+		return false
+	}
+	if p.Epoch > f.TailEpoch && (p.LosslessSince == 0 || f.TailEpoch < p.LosslessSince) {
 		return false
 	}
 	// A promotion of this instance that it may not use says nothing: who promised not to be
