@@ -202,6 +202,8 @@ const (
 	// RefusalStatusRegressed says that instances have seen a later status than the present one.
 	RefusalStatusRegressed Reason = "StatusRegressed"
 	RefusalManager         Reason = "ManagerNotReplaced"
+	// RefusalParameters says that mysqld refuses what the spec says, and runs with what it served with before.
+	RefusalParameters Reason = "ParametersRefused"
 	// RefusalVolumesKept says that there is data of a deleted Cluster, and nobody said what is to
 	// become of it. RefusalAdoption says that somebody did, and it cannot be done.
 	RefusalVolumesKept Reason = "VolumesKept"

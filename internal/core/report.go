@@ -71,6 +71,9 @@ type Report struct {
 	// Message is for people: what is wrong and what to do.
 	Message string    `json:"message,omitempty"`
 	Data    DataState `json:"data,omitempty"`
+	// ConfigRefused is why mysqld, which runs, was not started with the parameters of the spec, but with those that
+	// it served with before; "" where it was.
+	ConfigRefused string `json:"configRefused,omitempty"`
 	// VolumeLocked tells whether this manager holds the lock on the data volume, so that no other
 	// manager or mysqld of this node uses it.
 	VolumeLocked bool `json:"volumeLocked,omitempty"`

@@ -32,7 +32,8 @@ type configurer struct {
 
 	mu sync.Mutex
 	// valid is a digest of the configuration that mysqld has found valid.
-	valid string
+	valid   string
+	attempt attempt
 }
 
 // configured is what a configurer asks of its manager.
@@ -70,10 +71,15 @@ func (c *configurer) prepareConfig(ctx context.Context, of *v1alpha1.Cluster) er
 	if err := c.spaceLeft(); err != nil {
 		return err
 	}
-	if err := c.writeConfig(of, mysql.ToServe); err != nil {
-		return err
+	err := c.writeConfig(of, mysql.ToServe)
+	if err == nil {
+		err = c.validate(ctx)
 	}
-	return c.validate(ctx)
+	if err != nil {
+		return c.prepareAccepted(ctx, of, err)
+	}
+	c.setAttempt(attempt{isMade: true, with: chosenBy(of)})
+	return nil
 }
 
 func (c *configurer) spaceLeft() error {

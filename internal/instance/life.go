@@ -13,6 +13,8 @@ type mysqldState struct {
 	proc *process // the last one that was started; nil before the first
 	// accepted: the present process has accepted a connection.
 	accepted bool
+	// kept: what it serves with is kept, for a spec that a later one refuses.
+	kept bool
 	// mayWrite: it may accept writes. writable is the epoch in which it does, 0 if it does not.
 	mayWrite bool
 	writable int64
@@ -47,7 +49,7 @@ func (s *mysqldState) starts(p *process) {
 		s.restarts++
 	}
 	s.unused = false
-	s.proc, s.accepted, s.endReason, s.dataRemoved = p, false, "", false
+	s.proc, s.accepted, s.kept, s.endReason, s.dataRemoved = p, false, false, "", false
 	s.takesNoWrites()
 }
 

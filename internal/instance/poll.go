@@ -201,6 +201,10 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 		m.opt.Dirs.dropInitFile()
 		m.log.Info("mysqld accepts connections", "after", time.Since(proc.started).String())
 	}
+	if !s.mysqld.kept && s.volume.data == core.DataPopulated {
+		s.mysqld.kept = true
+		go m.configurer.noteServes() // a volume that hangs holds up nobody
+	}
 	if agent.IsSteady(time.Since(proc.started)) {
 		s.mysqld.failures = 0
 	}

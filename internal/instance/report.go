@@ -42,6 +42,7 @@ func (m *manager) report() core.Report {
 	r.Archive = m.archiver.report()
 	r.Room = m.room.known()
 	r.Manager, r.ManagerRefused = m.replacer.report()
+	r.ConfigRefused = m.configurer.refuses(s.cluster.object)
 	p.Correct(&r, s.status.server)
 	if t := work.trouble; t != nil {
 		agent.TellTrouble(&r, t.err.Error())

@@ -58,6 +58,7 @@ func decide(o *core.Observation) *decision {
 	d.route()
 	d.TellForeign()
 	d.TellNearlyFull()
+	d.TellParameters()
 	d.TellTaintLeft()
 	d.TellGivenUp()
 	d.publish()

@@ -118,7 +118,8 @@ func (d *decision) settled() bool {
 	ok := true
 	others(d.Observation, d.holder().Name, func(in *core.Instance) {
 		r, serves := serving(in)
-		ok = ok && serves && streams(r, d.holder().Name) && in.IsReady() && !d.mayLack(r) && !d.IsEnding(in.Name)
+		ok = ok && serves && streams(r, d.holder().Name) && in.IsReady() && !d.mayLack(r) && !d.IsEnding(in.Name) &&
+			!d.HasTried(in)
 	})
 	return ok
 }

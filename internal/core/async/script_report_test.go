@@ -70,6 +70,8 @@ func setReport(r *core.Report, key, v string) error {
 		r.Clone = &core.Clone{Error: v, Pausing: true}
 	case "clone-failures":
 		r.Clone.Failures, err = strconv.Atoi(v)
+	case "refuses": // the parameters of the spec
+		r.ConfigRefused = v
 	case "room": // ample, low or full
 		r.Room = &core.Room{Size: 1 << 30, Low: v != "ample", Full: v == "full"}
 	case "clone-percent":

@@ -53,6 +53,7 @@ func decide(o *core.Observation) *decision {
 	d.TellForeign()
 	d.tellHindered()
 	d.TellNearlyFull()
+	d.TellParameters()
 	d.TellTaintLeft()
 	d.tellWithoutEffect()
 	d.tellCertificates()

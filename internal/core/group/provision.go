@@ -178,7 +178,7 @@ func (d *decision) settled() bool {
 	}
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		if !d.seen.isOnline(in.Name) || !in.IsReady() || d.IsEnding(in.Name) {
+		if !d.seen.isOnline(in.Name) || !in.IsReady() || d.IsEnding(in.Name) || d.HasTried(in) {
 			return false
 		}
 	}
