@@ -115,7 +115,7 @@ var instanceReasons = []row[Reason]{
 		"was permitted to take writes, and is on its way: it receives what it lacks and applies all it has",
 		"failover.md#the-steps"},
 	{InstanceTransactionsMissing,
-		"was permitted to take writes, and lacks transactions that it must have",
+		"was permitted to take writes, and lacks transactions that it must have, or of its own that another holds",
 		"troubleshooting.md#a-promotion-is-stuck"},
 	{InstanceApplierStopped,
 		"was permitted to take writes, and its applier stopped before it had applied all",

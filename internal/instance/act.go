@@ -41,6 +41,9 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 		return m.acks.dropAcks()
 	case agent.AskWord:
 		return m.inquirer.askWord()
+	case agent.AskHeld:
+		m.inquirer.askHeld(a)
+		return nil
 	case agent.CutTail:
 		if err := (tailCutter{m.opt.Dirs, m.log}).cut(a); err != nil {
 			return err

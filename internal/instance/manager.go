@@ -193,6 +193,7 @@ func (m *manager) known() *agent.Facts {
 		f.NoReceivingBelow = r.NoReceivingBelow
 		f.MayLack, f.Unnoted = r.Received.MayLack, !r.Received.Noted
 		f.Word = peers.word
+		f.Elsewhere = peers.elsewhere
 		if f.Mysqld.MayHaveTail() {
 			f.TailEpoch, f.TailBase = r.tail()
 		}

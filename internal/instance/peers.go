@@ -27,6 +27,8 @@ type peersState struct {
 	primary *agent.Position
 	// word is what the Cluster said when it was read from the API server.
 	word *agent.Word
+	// elsewhere is what others hold of what this instance may have lost.
+	elsewhere agent.Elsewhere
 }
 
 // inquirer asks other instances and the API server, one question at a time, and keeps what they have said.
@@ -139,6 +141,38 @@ func (q *inquirer) peerStatus(ctx context.Context, instance string) (core.Report
 		return s.Report, fmt.Errorf("asking %s for its position: its mysqld did not answer in time", instance)
 	}
 	return s.Report, nil
+}
+
+// askHeld asks others what they hold, all at once and beside the worker. Each answer counts as it comes.
+func (q *inquirer) askHeld(a agent.AskHeld) {
+	q.change(func(s *peersState) { s.elsewhere = s.elsewhere.Asks(a, time.Now()) })
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), agent.HeldLimit)
+		defer cancel()
+		var asked sync.WaitGroup
+		for _, name := range a.Instances {
+			asked.Go(func() { q.askOneHeld(ctx, name) })
+		}
+		asked.Wait()
+		q.change(func(s *peersState) { s.elsewhere = s.elsewhere.Ends(time.Now()) })
+	}()
+}
+
+// askOneHeld asks one. What it said of its mysqld before it was asked does not count.
+func (q *inquirer) askOneHeld(ctx context.Context, name string) {
+	at := time.Now()
+	r, err := q.peerStatus(ctx, name)
+	if err != nil {
+		r.Server = nil
+	}
+	if h, says := agent.HeldBy(r, at); says && h.Instance == name {
+		q.change(func(s *peersState) { s.elsewhere = s.elsewhere.Says(h) })
+	}
+}
+
+// opens notes that mysqld is opened for writes.
+func (q *inquirer) opens() {
+	q.change(func(s *peersState) { s.elsewhere = s.elsewhere.Opens(time.Now()) })
 }
 
 // askWord reads the Cluster from the API server, beside the worker. It counts as said when

@@ -42,6 +42,7 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 	if err := m.record.change(opens); err != nil {
 		return err
 	}
+	m.inquirer.opens()
 	semiSync, err := m.roles.SemiSync(ctx)
 	if err != nil {
 		return err

@@ -224,7 +224,7 @@ func (w *worker) act(ctx context.Context, a agent.Action) error {
 	}()
 	level := slog.LevelInfo
 	switch a.(type) {
-	case agent.WaitApplied, agent.AskPrimary:
+	case agent.WaitApplied, agent.AskPrimary, agent.AskHeld:
 		level = slog.LevelDebug
 	}
 	w.log.Log(ctx, level, "acts", "action", a.String())

@@ -65,6 +65,8 @@ type manager struct {
 	trouble    *trouble
 	primary    *agent.Position
 	word       *agent.Word
+	elsewhere  agent.Elsewhere
+	unheard    map[string]bool // was asked last what it holds, and did not answer in time
 	asking     bool
 	askFailed  string
 	askAgain   time.Duration
@@ -95,7 +97,7 @@ type manager struct {
 
 func newManager(n *node, c *container) *manager {
 	m := &manager{w: n.w, node: n, c: c, machine: n.machine, me: c.pod.instance, uid: c.pod.uid, boot: n.w.name("boot"),
-		began: n.w.now, volume: c.volume}
+		began: n.w.now, volume: c.volume, unheard: map[string]bool{}}
 	m.worker.m = m
 	m.downSince = m.w.now
 	m.pollBase = m.w.now
@@ -240,7 +242,7 @@ func (m *manager) facts() *agent.Facts {
 		if f.Mysqld.MayHaveTail() {
 			f.TailEpoch, f.TailBase = r.tailEpoch, r.tailBase
 		}
-		f.Word, f.MayLack = m.word, r.cached.MayLack
+		f.Word, f.MayLack, f.Elsewhere = m.word, r.cached.MayLack, m.elsewhere
 	}
 	if f.Server != nil && f.Server.Replication != nil {
 		f.Replicating = f.Server.Replication.SourceHost

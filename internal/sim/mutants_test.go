@@ -119,6 +119,9 @@ func withoutView(f core.Fact[core.Report]) core.Fact[core.Report] {
 
 func forgetsPromise(f *agent.Facts) { f.NoWritesBelow = 0 }
 
+// asksNobody has it open again as if its mysqld had lived.
+func asksNobody(f *agent.Facts) { f.Elsewhere = f.Elsewhere.Opens(f.Now) }
+
 // believesInQuorum takes the promotion for one under which nothing is acknowledged alone.
 func believesInQuorum(f *agent.Facts) {
 	if f.Cluster == nil {
@@ -212,7 +215,7 @@ func mutantsOfProof() []mutant {
 // mutantsOfElection are what an operator may mistake in whom it promotes, and as what.
 func mutantsOfElection() []mutant {
 	return []mutant{
-		{name: "election by what is executed only", seed: 53,
+		{name: "election by what is executed only", seed: 346,
 			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 				eachReport(o, func(_ *core.Instance, r *core.Report) {
 					if r.Server != nil && r.Server.Replication != nil {
@@ -315,6 +318,7 @@ func mutantsOfCounting() []mutant {
 
 func mutantsOfAgent() []mutant {
 	return []mutant{
+		{name: "a primary opens and asks nobody what it has lost", seed: 46, mutation: mutation{Facts: asksNobody}},
 		{name: "a second bootstrap", seed: 56, mutation: mutation{Facts: func(f *agent.Facts) {
 			c := f.Cluster
 			if c != nil && c.Promotion != nil && c.Promotion.Instance == f.Me && f.Data == core.DataEmpty {
@@ -379,7 +383,7 @@ func mutantsOfShells() []mutant {
 			mutation: mutation{WriteAnyVersion: true}},
 		{name: "a late order lowers the acknowledgements", seed: 277, mutation: mutation{AcksUnnumbered: true}},
 		{name: "the promise is forgotten by a restart", seed: 443, mutation: mutation{ForgetFenced: true}},
-		{name: "the promise is told before it holds", seed: 638, mutation: mutation{PromiseBeforeItHolds: true}},
+		{name: "the promise is told before it holds", seed: 1362, mutation: mutation{PromiseBeforeItHolds: true}},
 		// That writes go on alone is not enough: the manager does not say what it promised
 		// before it holds, and its worker would end writes that nobody permits.
 		{name: "the promise is written and told, and not kept", seed: 1,

@@ -38,6 +38,8 @@ type mysqld struct {
 	sessions      []*session
 	// epoch in which it was opened for writes; 0 if it is not open.
 	epoch int64
+	// resumed is when it went on after it was stopped.
+	resumed time.Duration
 
 	semi     semiSync
 	sources  []*stream // replicas that receive from here
@@ -116,7 +118,7 @@ func (s *mysqld) resume() {
 	if s.dead || !s.stopped {
 		return
 	}
-	s.stopped = false
+	s.stopped, s.resumed = false, s.w.now
 	todo := s.backlog
 	s.backlog = nil
 	for _, f := range todo {

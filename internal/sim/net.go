@@ -20,6 +20,8 @@ type machine struct {
 	pausedUntil time.Duration
 	// off: there is no power.
 	off bool
+	// changed is when what it reaches last changed.
+	changed time.Duration
 	// boots of its kernel.
 	boots int
 }
@@ -92,6 +94,7 @@ func (w *world) cut(from, to int) {
 	}
 	w.beforeNetworkChange()
 	l.cut, l.since = true, w.now
+	w.machines[from].changed, w.machines[to].changed = w.now, w.now
 	w.listen()
 }
 
@@ -102,6 +105,7 @@ func (w *world) mend(from, to int) {
 	}
 	w.beforeNetworkChange()
 	l.cut = false
+	w.machines[from].changed, w.machines[to].changed = w.now, w.now
 	late := l.waiting
 	l.waiting = nil
 	for _, m := range late {

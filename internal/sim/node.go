@@ -56,7 +56,7 @@ func (n *node) powerOff() {
 }
 
 func (n *node) powerOn() {
-	n.w.machines[n.machine].off = false
+	n.w.machines[n.machine].off, n.w.machines[n.machine].changed = false, n.w.now
 	n.boot()
 }
 

@@ -248,6 +248,7 @@ func (m *manager) becomePrimary(a agent.BecomePrimary, done func(string)) {
 // writable is killed. done gets why it is not writable, or "".
 func (m *manager) open(epoch int64, done func(string)) {
 	m.volume.record.wasPrimaryEpoch, m.volume.record.cached = epoch, m.volume.record.cached.Opens()
+	m.elsewhere = m.elsewhere.Opens(m.moment(m.w.now))
 	if !m.facts().MayOpen(epoch) {
 		done("the promotion was withdrawn, or the lease has run out meanwhile")
 		return

@@ -57,7 +57,7 @@ func (w *world) tellPlan(op *operator, o *core.Observation, plan *core.Plan) {
 
 func (m *manager) tellAction(a agent.Action) {
 	switch a.(type) {
-	case agent.WaitApplied, agent.AskPrimary:
+	case agent.WaitApplied, agent.AskPrimary, agent.AskHeld:
 	default:
 		m.tell("%s", a)
 	}

@@ -42,6 +42,9 @@ type truth struct {
 	losses      int             // volumes lost since the cluster was healthy last
 	lastAck     time.Duration
 	falseAlarm  time.Duration // when the primary was last said to have lost what it has
+	// lastOpened was opened for writes last, in lastEpoch.
+	lastOpened *mysqld
+	lastEpoch  int64
 }
 
 func newTruth(w *world) *truth {
@@ -159,6 +162,7 @@ func (tr *truth) opened(s *mysqld) {
 	if s.epoch >= tr.highest {
 		tr.highest, tr.holder = s.epoch, s
 	}
+	tr.checkNumbers(s)
 	w.tell("%s takes writes in epoch %d", me, s.epoch)
 	tr.checkAlone(s)
 	w.cover.count("truth", "opened")

@@ -234,6 +234,9 @@ func (m *manager) do(a agent.Action, done func(err string)) {
 	case agent.AskWord:
 		m.askWord()
 		done("")
+	case agent.AskHeld:
+		m.askHeld(a)
+		done("")
 	case agent.CutTail:
 		m.cutTail(a)
 		done("")

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -121,6 +122,8 @@ type ConfirmPromotion struct{ Epoch int64 }
 type BecomePrimary struct {
 	Epoch int64
 	Acks  int
+	// Unheard did not say in time what they hold that this instance may have lost.
+	Unheard []string
 }
 
 // BootstrapGroup makes the group: the first time, or, with Reboot, again when no
@@ -253,7 +256,11 @@ func (a ConfirmPromotion) String() string {
 }
 func (a AcquireLease) String() string { return fmt.Sprintf("acquire the lease at epoch %d", a.Epoch) }
 func (a BecomePrimary) String() string {
-	return fmt.Sprintf("become primary in epoch %d with %d acknowledgements", a.Epoch, a.Acks)
+	text := fmt.Sprintf("become primary in epoch %d with %d acknowledgements", a.Epoch, a.Acks)
+	if len(a.Unheard) > 0 {
+		text += ", without a word from " + strings.Join(a.Unheard, ", ") + " of what it may have lost"
+	}
+	return text
 }
 func (a BootstrapGroup) String() string {
 	if a.Reboot {

@@ -173,7 +173,8 @@ func startServer(f *Facts) (Decision, bool) {
 	}
 	down := f.Now.Sub(f.Mysqld.DownSince)
 	if f.mayBeReplaced() && down < VerdictWait {
-		return tell(core.Stopped, reason, "waiting for the operator to say whether another instance takes over")
+		return tell(core.Stopped, reason, "waiting for the operator to say whether another instance takes over",
+			f.askHeld()...)
 	}
 	if f.Data == core.DataScratch && f.Mysqld.Failures >= scratchAttempts {
 		return tell(core.Initializing, reason,
@@ -190,7 +191,7 @@ func startServer(f *Facts) (Decision, bool) {
 	if d, waits := f.awaitWord(); waits {
 		return d, true
 	}
-	return tell(core.Stopped, reason, "", StartServer{})
+	return tell(core.Stopped, reason, "", append(f.askHeld(), StartServer{})...)
 }
 
 // mayBeReplaced reports whether this instance was the primary of this epoch, there are
@@ -266,7 +267,7 @@ func awaitServer(f *Facts) (Decision, bool) {
 			"after its start; raise spec.maxStartDelay if crash recovery needs longer", f.Cluster.MaxStart),
 			StopServer{Kill: true, Why: "start timed out"})
 	}
-	return tell(core.Recovering, "", "mysqld was started and does not accept connections yet")
+	return tell(core.Recovering, "", "mysqld was started and does not accept connections yet", f.askHeld()...)
 }
 
 func loginRefusedText(m Mysqld) string {

@@ -43,6 +43,9 @@ type Facts struct {
 	// Word is what the API server said last of who is promoted; nil if it was not asked.
 	Word *Word
 
+	// Elsewhere is what others hold of what this instance may have lost.
+	Elsewhere Elsewhere
+
 	// Member is set where the instance is to be a member of a group.
 	Member MemberFacts
 

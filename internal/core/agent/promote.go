@@ -20,6 +20,9 @@ func promote(f *Facts) (Decision, bool) {
 	if d, waits := applyAll(f, p); waits {
 		return d, true
 	}
+	if d, waits := f.awaitHeld(); waits {
+		return d, true
+	}
 	var actions []Action
 	switch {
 	case f.Cluster.Leased() && f.needsLease(p):
@@ -32,7 +35,8 @@ func promote(f *Facts) (Decision, bool) {
 		// A restart in place must not open with fewer than were promised before.
 		acks = max(acks, f.Acks)
 	}
-	return tell(core.Running, core.InstancePromoting, "", append(actions, BecomePrimary{Epoch: p.Epoch, Acks: acks})...)
+	return tell(core.Running, core.InstancePromoting, "", append(actions,
+		BecomePrimary{Epoch: p.Epoch, Acks: acks, Unheard: f.unheard()})...)
 }
 
 // needsLease reports whether the lease is to be taken: for each epoch, and again after this

@@ -35,6 +35,7 @@ import (
 //	mysqld k=v …           up accepted answers stalled may-write ended failures login
 //	server k=v …           executed retrieved source io sql sqlerror sqltried ioerror gives-acks requires-acks clients waits offline; none
 //	position k=v …         of db-2: mine executed logged writable lacking purged seen grouped; none
+//	others k=v …           of its own transactions others hold: asked ended db-2=1-100 empty=db-2
 //	pass 3s                time goes by; the lease is renewed, unless away
 //	vouch db-2 3           a primary asks for a vouch in an epoch
 func TestStories(t *testing.T) {
@@ -85,7 +86,7 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	default:
 		set := map[string]func(*story, string, string) bool{"cluster": (*story).cluster, "me": (*story).me,
 			"group": (*story).group, "view": (*story).view, "mysqld": (*story).mysqld, "server": (*story).server,
-			"position": (*story).position}[d.Cmd]
+			"position": (*story).position, "others": (*story).others}[d.Cmd]
 		if set == nil {
 			d.Fatalf(t, "nobody knows the directive %s", d.Cmd)
 		}

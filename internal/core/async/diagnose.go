@@ -188,6 +188,12 @@ func cannotComplete(r core.Report) bool {
 	return r.Reason == core.InstanceTransactionsMissing || r.Reason == core.InstanceApplierStopped
 }
 
+// hasLost reports whether the manager says that its server, which has taken writes in this epoch, has
+// lost some of them.
+func hasLost(r core.Report, p *core.Promotion) bool {
+	return r.Reason == core.InstanceTransactionsMissing && r.LastWritable == p.Epoch && mayGoOn(r, p)
+}
+
 // hasSeen reports whether the position of an instance was surely read after the instance had seen
 // the promotion and could not be written to any more.
 func hasSeen(in *core.Instance, p *core.Promotion) bool {

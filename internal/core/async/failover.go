@@ -43,6 +43,9 @@ var failoverTable = []failoverRow{
 		where: "its mysqld was started again in its own epoch, and recovers, or has and is about to open, " +
 			"for less than 10 s or `failoverDelay`",
 		does: "it is waited for: recovery commits what waited for acknowledgements", do: (*decision).awaitRecovery},
+	{when: func(f *failure) bool { return !f.isProven && f.hasLost && f.nobody != "" },
+		where: "no proof; its manager says that its storage has lost what another holds, and nobody can take over",
+		does:  "`Blocked`: `PrimaryLostTransactions`; it stays closed", do: (*decision).blockClosed},
 	{when: func(f *failure) bool { return !f.isProven && f.isHung && f.nobody != "" && f.now.Before(f.answerBy) },
 		where: "no proof; its mysqld has not answered its manager for less than a minute, and nobody can take over",
 		does:  "it is waited for: killing it would take its reads away as well", do: (*decision).awaitAnswer},
@@ -116,6 +119,8 @@ type manager struct {
 	// is why it is given the time to, though another could be promoted; "" when it is not.
 	mayComeBack bool
 	lacking     string
+	// hasLost tells whether it stays closed, for it has lost what it had committed.
+	hasLost bool
 	// isRecovering, isHung: its mysqld is, and nobody has been asked to do without it.
 	isRecovering, isHung bool
 	// canPromise tells whether it can be asked for a promise that proves something.
@@ -170,6 +175,7 @@ func (d *decision) newManager(f *failure) manager {
 	m := manager{report: r, mayComeBack: d.mayComeBack(), isRecovering: known && d.isRecovering(r)}
 	m.isHung = known && f.name == core.PrimaryHung && r.Reason != core.InstanceDiskStalled && !d.isAnyWithheld()
 	m.canPromise = d.canPromise()
+	m.hasLost = known && hasLost(r, d.Status.Promotion)
 	if r.State != core.Failed && f.now.Before(f.comeBackBy) {
 		m.lacking = d.lackingOf(f.best)
 	}

@@ -50,6 +50,14 @@ func (d *decision) blockFailed(f *failure) {
 		f.report.Instance, f.report.Problem().String(), f.whyItStays()))
 }
 
+// blockClosed leaves a primary closed that has lost what it had committed. In a new epoch it would give the
+// numbers again all the same.
+func (d *decision) blockClosed(f *failure) {
+	d.Block(core.RefusalLostTransactions, fmt.Sprintf("%s %s; and nobody can take over: %s. Bring back who holds "+
+		"that. Only if it is gone for good: kubectl cnmsql failover %s --to %[1]s --accept-data-loss",
+		f.report.Instance, f.report.Message, f.whyItStays(), d.Cluster.Name))
+}
+
 func (d *decision) awaitReturn(f *failure) {
 	d.recheckLacking(f)
 	if f.report.Terminating {
