@@ -34,6 +34,9 @@ func (s *Shipper) tellComplete(ctx context.Context) error {
 	if err != nil {
 		return nil // it is told by who needs it
 	}
+	if err := s.refuseSetBack(executed); err != nil {
+		return err
+	}
 	if !facts.Completes(s.source.Seen, executed) {
 		return nil // there is something to read
 	}

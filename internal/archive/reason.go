@@ -24,6 +24,10 @@ var (
 			"a later base backup does without it"}
 	FormatUnknown = &Reason{"FormatUnknown",
 		"it was written in a format that this release does not know: use the release that wrote it, or a later one"}
+	ServerSetBack = &Reason{"ServerSetBack",
+		"the server was set back to an earlier state, and gives numbers again that the archive has already: give " +
+			"spec.backup.objectStore another path, where the archive begins anew with a backup; " +
+			"what lies here can be restored from here"}
 	LogUnreadable = &Reason{"BinaryLogUnreadable",
 		"the server's binary log cannot be archived: read what is wrong with it; " +
 			"a base backup is needed to go on without it"}

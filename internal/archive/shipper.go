@@ -182,6 +182,10 @@ func (s *Shipper) turn(ctx context.Context) (idle bool, err error) {
 		return true, s.tellComplete(ctx)
 	case s.pending != nil:
 		return false, s.ship(ctx)
+	case again: // a server that was set back begins its logs anew
+		if known, err := s.askExecuted(ctx); err != nil || !known {
+			return true, err
+		}
 	}
 	moved, err := s.source.advance()
 	if err != nil {
@@ -225,8 +229,10 @@ func (s *Shipper) collect(ctx context.Context) (big *binlog.Transaction, atEnd b
 		if err != nil {
 			return nil, false, err
 		}
-		if !facts.MayShip(t.ID, s.executed) && !s.isExecuted(ctx, t.ID) {
-			return nil, false, nil
+		if !facts.MayShip(t.ID, s.executed) {
+			if is, err := s.isExecuted(ctx, t.ID); err != nil || !is {
+				return nil, false, err
+			}
 		}
 		if t.Size > s.c.MaxBytes {
 			return &t, false, nil
@@ -244,19 +250,35 @@ func (s *Shipper) collect(ctx context.Context) (big *binlog.Transaction, atEnd b
 }
 
 // isExecuted asks the server; one that does not answer now has executed nothing new.
-func (s *Shipper) isExecuted(ctx context.Context, id gtid.Set) bool {
+func (s *Shipper) isExecuted(ctx context.Context, id gtid.Set) (is bool, err error) {
+	known, err := s.askExecuted(ctx)
+	return known && facts.MayShip(id, s.executed), err
+}
+
+// askExecuted asks the server what it has executed; known is false if it does not answer now. One that was
+// set back is refused.
+func (s *Shipper) askExecuted(ctx context.Context) (known bool, err error) {
 	executed, err := s.c.Executed(ctx)
 	if err != nil {
 		s.unasked = true
 		s.failed(fmt.Errorf("asking what is executed: %w", err))
-		return false
+		return false, nil
 	}
 	if s.unasked {
 		s.unasked = false
 		s.passes()
 	}
 	s.executed = executed
-	return facts.MayShip(id, executed)
+	return true, s.refuseSetBack(executed)
+}
+
+// refuseSetBack refuses a server that lacks what was seen of its logs, by what it has said since.
+func (s *Shipper) refuseSetBack(executed gtid.Set) error {
+	if lost := s.source.SetBack(executed); !lost.IsEmpty() {
+		return refuse(ServerSetBack, "in epoch %d the server had executed %s, and lacks them now", s.c.Epoch,
+			lost.Abbreviate(4))
+	}
+	return nil
 }
 
 // begin finds out what the store has, and where to go on.
@@ -278,6 +300,16 @@ func (s *Shipper) begin(ctx context.Context) error {
 	}
 	s.sequence = last.Sequence + 1
 	s.source.Seen = facts.Reached(branch, last)
+	s.executed, err = retried(ctx, s, 0, func(ctx context.Context) (gtid.Set, error) {
+		executed, err := s.c.Executed(ctx)
+		if err != nil {
+			return executed, fmt.Errorf("asking what is executed: %w", err)
+		}
+		return executed, s.refuseSetBack(executed)
+	})
+	if err != nil {
+		return err
+	}
 	s.archived(last)
 	_, err = retried(ctx, s, 0, func(context.Context) (struct{}, error) {
 		return struct{}{}, s.unreadable(s.source.locate())

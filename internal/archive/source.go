@@ -81,15 +81,22 @@ func (s *source) pass(t binlog.Transaction) {
 }
 
 // follower is the log behind the one that was read to its end; "" when there is none yet.
-// again is set if this one is not in the index any more.
+// again is set if this one is not in the index any more, or another file of its name is: a server
+// whose logs were reset begins with the first name.
 func (s *source) follower() (path string, again bool, err error) {
 	logs, err := binlog.All(s.index)
 	if err != nil {
 		return "", false, err
 	}
 	i := slices.Index(logs, s.path)
+	isThere := false
+	if i >= 0 {
+		if isThere, err = s.log.IsAt(s.path); err != nil {
+			return "", false, err
+		}
+	}
 	switch {
-	case i < 0:
+	case !isThere:
 		return "", true, nil
 	case i == len(logs)-1:
 		return "", false, nil

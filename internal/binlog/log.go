@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 
 	"cnmsql.co/internal/gtid"
@@ -59,6 +60,19 @@ func OpenLog(path string) (l *Log, err error) {
 
 // Close closes the file.
 func (l *Log) Close() error { return l.file.Close() }
+
+// IsAt reports whether the file that is being read is the one that lies at a path now.
+func (l *Log) IsAt(path string) (bool, error) {
+	there, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	own, err := l.file.Stat()
+	return err == nil && os.SameFile(own, there), err
+}
 
 // Offset is where the next transaction begins, or what stands before it.
 func (l *Log) Offset() int64 { return l.offset }

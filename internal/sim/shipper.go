@@ -132,9 +132,21 @@ func (k *shipper) goOn(b archive.Branch) {
 	k.pause, k.sequence, k.pending = 0, last.Sequence+1, nil
 	k.list = nil
 	k.logs = archive.Reader{Seen: archive.Reached(b, last)}
+	if k.wasSetBack() {
+		return
+	}
 	k.locate()
 	k.m.tell("archives epoch %d from part %d on", b.Epoch, k.sequence)
 	k.step()
+}
+
+// wasSetBack reports whether the server lacks what was seen of its logs: then the shipper is over.
+func (k *shipper) wasSetBack() bool {
+	if k.logs.SetBack(k.db.executed).IsEmpty() {
+		return false
+	}
+	k.fail("ServerSetBack")
+	return true
 }
 
 // locate finds the log to go on in: the newest before which all was seen, or the oldest.
@@ -180,6 +192,9 @@ func (k *shipper) step() {
 	}
 	if k.at > k.db.end() { // its disk has lost what was read
 		k.fail("BinaryLogUnreadable")
+		return
+	}
+	if s.answers() && k.wasSetBack() {
 		return
 	}
 	atEnd := k.at < k.db.base || k.collect(s)

@@ -28,6 +28,12 @@ func (r *Reader) Wants(id gtid.Set) bool { return !r.Seen.Contains(id) }
 // Pass a transaction that was read.
 func (r *Reader) Pass(id gtid.Set) { r.Seen = r.Seen.Union(id) }
 
+// SetBack is what a server lacks of what was seen, by what it said later that it has executed. All
+// that is seen of a server's logs was executed by it once, so a sound one lacks nothing. One that
+// does was set back within its epoch, as by a snapshot of its volume or RESET BINARY LOGS AND GTIDS:
+// it gives the numbers of what it lacks again, and those new transactions would pass for seen.
+func (r *Reader) SetBack(executed gtid.Set) gtid.Set { return r.Seen.Subtract(executed) }
+
 // MayShip tells whether a transaction may leave the server: it is executed. What is only
 // written may never be: under quorum it waits for its acknowledgements.
 func MayShip(id, executed gtid.Set) bool { return executed.Contains(id) }
