@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,6 +117,11 @@ func TestWhatIsNoMaintenanceForSure(t *testing.T) {
 		"too short": {0, [][]byte{event(typeQuery, []byte{1, 2, 3})}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			begin := bytes.Clone(begin)
+			if c.alg == checksumCRC32 {
+				binary.LittleEndian.PutUint32(begin[offsetLength:], uint32(len(begin)+checksumSize))
+				begin = binary.LittleEndian.AppendUint32(begin, crc32.ChecksumIEEE(begin))
+			}
 			log := bytes.Join(append([][]byte{magic[:], format(c.alg), begin}, c.events...), nil)
 			wanted := gtid.MustParse(source + ":1")
 			span, err := Times(context.Background(), indexOf(t, log), wanted, 1<<20)

@@ -14,8 +14,11 @@ import (
 
 const (
 	headerSize = 19
-	// maxEvent is the most that max_allowed_packet allows, with its envelope.
+	// maxEvent is the most that max_allowed_packet allows, with its envelope. An event with two images of a row
+	// may be longer; a log is archived as long as it holds none.
 	maxEvent = 1<<30 + 1<<20
+	// maxGTIDEvent is more than an event that begins a transaction has.
+	maxGTIDEvent = 1 << 12
 
 	typeGTID         = 33
 	typeAnonymous    = 34
@@ -101,7 +104,7 @@ func scanContent(r io.Reader, visit func(entry) error, event func(kind byte, bod
 	if err := checkMagic(in); err != nil {
 		return err
 	}
-	s := scanner{in: in, offset: int64(len(magic)), visit: visit, event: event}
+	s := scanner{in: in, offset: int64(len(magic)), checksum: -1, visit: visit, event: event}
 	for {
 		more, err := s.next()
 		if err != nil || !more {
@@ -113,8 +116,10 @@ func scanContent(r io.Reader, visit func(entry) error, event func(kind byte, bod
 type scanner struct {
 	in     *bufio.Reader
 	offset int64
-	visit  func(entry) error
-	event  func(kind byte, body []byte) // nil if nobody asks
+	// checksum is how many bytes at the end of an event check it; -1 while that is not known.
+	checksum int
+	visit    func(entry) error
+	event    func(kind byte, body []byte) // nil if nobody asks
 }
 
 // next reads one event; more is false at the end of what is complete.
@@ -124,7 +129,7 @@ func (s *scanner) next() (more bool, err error) {
 		return false, endOr(err)
 	}
 	length := int64(binary.LittleEndian.Uint32(header[offsetLength:]))
-	if length < headerSize || length > maxEvent {
+	if length < headerSize {
 		return false, nil // what a crash left; mysqld drops it, too
 	}
 	rest := length - headerSize
@@ -134,13 +139,13 @@ func (s *scanner) next() (more bool, err error) {
 	case typeAnonymous:
 		return false, ErrAnonymous
 	case typeGTID:
-		read, err := s.transaction(time.Unix(int64(binary.LittleEndian.Uint32(header[:])), 0), rest)
+		err := s.transaction(header[:], rest)
 		if err != nil {
 			return false, endOr(err)
 		}
-		rest -= read
+		rest = 0
 	default:
-		if s.event != nil {
+		if s.event != nil || header[offsetType] == typeFormat {
 			return s.other(header[offsetType], length)
 		}
 	}
@@ -164,26 +169,36 @@ func (s *scanner) other(kind byte, length int64) (more bool, err error) {
 	if err != nil {
 		return false, endOr(err)
 	}
-	s.event(kind, body)
+	if kind == typeFormat {
+		s.checksum = checksumOf(body)
+	}
+	if s.event != nil {
+		s.event(kind, body)
+	}
 	s.offset += length
 	return true, nil
 }
 
-// transaction reads the GTID event that begins one.
-func (s *scanner) transaction(at time.Time, rest int64) (read int64, err error) {
-	if rest < gtidBodySize {
-		return 0, io.ErrUnexpectedEOF
+// transaction reads the GTID event that begins one. One that is wrong is the end of what is complete: a
+// machine that lost its power may have kept the length of a file and not what was written last, and
+// mysqld drops that, too.
+func (s *scanner) transaction(header []byte, rest int64) error {
+	if rest < gtidBodySize || rest > maxGTIDEvent {
+		return io.ErrUnexpectedEOF
 	}
-	var body [gtidBodySize]byte
-	if _, err := io.ReadFull(s.in, body[:]); err != nil {
-		return 0, err
+	body := make([]byte, rest)
+	if _, err := io.ReadFull(s.in, body); err != nil {
+		return err
+	}
+	if s.checksum > 0 && check(Event{Header: header, Body: body}, s.offset) != nil {
+		return io.ErrUnexpectedEOF
 	}
 	id, err := gtid.Parse(fmt.Sprintf("%s:%d", hex.EncodeToString(body[offsetSourceUUID:offsetSequence]),
 		binary.LittleEndian.Uint64(body[offsetSequence:])))
-	if err != nil {
-		return 0, fmt.Errorf("GTID event at %d: %w", s.offset, err)
+	if err != nil || id.IsEmpty() {
+		return io.ErrUnexpectedEOF
 	}
-	return gtidBodySize, s.visit(entry{id, s.offset, at})
+	return s.visit(entry{id, s.offset, time.Unix(int64(binary.LittleEndian.Uint32(header)), 0)})
 }
 
 // endOr returns nil where the log ends, also in the middle of an event, for an incomplete event is

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -82,6 +84,61 @@ func TestFindTail(t *testing.T) {
 				t.Errorf("got %+v, want offset %d and %s", got, c.offset, c.tail)
 			}
 		})
+	}
+}
+
+// TestATailThatAPowerLossLeft holds that a GTID event that was not written as a whole, though the file has its
+// length, is the end of what is complete, and that events behind a long one are looked at.
+func TestATailThatAPowerLossLeft(t *testing.T) {
+	crc := func(event []byte) []byte {
+		binary.LittleEndian.PutUint32(event[offsetLength:], uint32(len(event)+checksumSize))
+		return binary.LittleEndian.AppendUint32(event, crc32.ChecksumIEEE(event))
+	}
+	format := crc(event(typeFormat, append(make([]byte, 90), checksumCRC32)))
+	gtidEvent := func(n uint64) []byte {
+		all := transaction(t, n)
+		return crc(all[:binary.LittleEndian.Uint32(all[offsetLength:])])
+	}
+	zeroed := func(event []byte, from int) []byte {
+		return append(event[:from:from], make([]byte, len(event)-from)...)
+	}
+	whole := bytes.Join([][]byte{magic[:], format, gtidEvent(1000), gtidEvent(1001)}, nil)
+	for name, last := range map[string][]byte{
+		"nothing of the body":                          zeroed(gtidEvent(1002), headerSize),
+		"half of the number, which is one from before": zeroed(gtidEvent(1002), headerSize+offsetSequence+1),
+		"all but the checksum":                         zeroed(gtidEvent(1002), len(gtidEvent(1002))-checksumSize),
+		"neither header nor body":                      make([]byte, 60),
+		"another length":                               event(typeGTID, make([]byte, maxGTIDEvent+1)),
+	} {
+		got, err := FindTail(bytes.NewReader(append(whole[:len(whole):len(whole)], last...)),
+			gtid.MustParse(source+":1-1000"))
+		if want := int64(len(whole) - len(gtidEvent(1001))); err != nil || got.Offset != want ||
+			!got.Transactions.Equal(gtid.MustParse(source+":1001")) {
+			t.Errorf("%s: %+v, %v; the tail begins at %d", name, got, err, want)
+		}
+	}
+	if got, err := FindTail(bytes.NewReader(append(logOf(t, 1), event(typeGTID, make([]byte, 46))...)),
+		gtid.MustParse(source+":1")); err != nil || got.Offset != 0 {
+		t.Errorf("in a log without checksums: %+v, %v", got, err)
+	}
+}
+
+// zeros are endless.
+type zeros struct{}
+
+func (zeros) Read(to []byte) (int, error) { clear(to); return len(to), nil }
+
+// TestATailBehindALongEventIsFound holds for an update of which both images of a row are nearly as long as a packet.
+func TestATailBehindALongEventIsFound(t *testing.T) {
+	const long = maxEvent + 1
+	header := event(31, nil)
+	binary.LittleEndian.PutUint32(header[offsetLength:], long)
+	before := logOf(t, 1)
+	in := io.MultiReader(bytes.NewReader(append(before, header...)), io.LimitReader(zeros{}, long-headerSize),
+		bytes.NewReader(transaction(t, 2)))
+	got, err := FindTail(in, gtid.MustParse(source+":1"))
+	if err != nil || got.Offset != int64(len(before))+long || !got.Transactions.Equal(gtid.MustParse(source+":2")) {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
