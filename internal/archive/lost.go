@@ -12,15 +12,15 @@ import (
 )
 
 // WriteLost writes what a failover lost of an epoch as one binary log, for mysqlbinlog: the
-// transactions byte for byte, in their order, without those that survived. A part that lacks
-// them is PartDamaged.
+// transactions byte for byte, in their order, without those that survived. The format stands
+// again where it changes. A part that lacks them is PartDamaged.
 func (p Place) WriteLost(ctx context.Context, lost facts.LostBranch, to io.Writer) error {
 	out := &relayWriter{Writer: bufio.NewWriter(to)}
 	for step, err := range p.steps(ctx, lost.Steps) {
 		if err != nil {
 			return errors.Join(err, out.Flush())
 		}
-		out.step = step
+		out.step, out.begins = step, true
 		err = p.eachEvent(ctx, step.Pieces, out.event)
 		if err == nil && !out.written.Contains(step.Take) {
 			err = refuse(PartDamaged, "%s are not in it", step.Take.Subtract(out.written).Abbreviate(4))

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -152,7 +153,8 @@ type relayWriter struct {
 	*bufio.Writer
 	step     facts.Step
 	serverID uint32
-	begun    bool
+	format   []byte // of the events that are written; nil before the first
+	begins   bool   // this is the first event of a step
 	taking   bool
 	size     int64
 	written  gtid.Set
@@ -161,12 +163,16 @@ type relayWriter struct {
 }
 
 func (w *relayWriter) event(s *binlog.Stream, e binlog.Event) error {
-	if !w.begun {
-		w.begun = true
+	if format := s.Format(); w.format == nil {
+		w.format = format
 		// Behind the format stand the GTIDs of before. That another file of the source begins
 		// has to be said: the server's logical clock starts again with it.
-		w.bytes(s.Format(), e.Header, e.Body, s.Rotation(w.step.Pieces[0].File))
+		w.bytes(format, e.Header, e.Body, s.Rotation(w.step.Pieces[0].File))
+	} else if w.begins && !bytes.Equal(format, w.format) {
+		w.format = format
+		w.bytes(format[binlog.MagicSize:]) // a reader goes by it from here on, as by that of another binlog_checksum
 	}
+	w.begins = false
 	if e.Begins != nil {
 		if w.taking = w.step.Take.Contains(e.Begins.ID); w.taking {
 			w.id, w.written = e.Begins.ID, w.written.Union(e.Begins.ID)

@@ -97,7 +97,15 @@ func (s *Stream) Next() (e Event, err error) {
 		return e, err
 	}
 	e = Event{Header: header, Body: body.Bytes()}
-	if s.checksum > 0 {
+	if again := header[offsetType] == typeFormat && s.format != nil; again {
+		if s.checksum = checksumOf(e.Body); s.checksum < 0 {
+			return e, fmt.Errorf("%w: the format at %d is of events that are checked in an unknown way", ErrDamaged,
+				s.offset)
+		}
+		if err := check(e, s.offset); err != nil { // its own has a checksum in any case
+			return e, err
+		}
+	} else if s.checksum > 0 {
 		if err := check(e, s.offset); err != nil {
 			return e, err
 		}
@@ -122,6 +130,9 @@ func check(e Event, offset int64) error {
 	}
 	return nil
 }
+
+// MagicSize is how many bytes of the beginning of a file stand before its format.
+const MagicSize = len(magic)
 
 // Format is the beginning of a file with the same kind of events: the magic and the event
 // that describes the format.
