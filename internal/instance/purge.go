@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -143,13 +144,18 @@ func roomOn(dir string) (free, size uint64, err error) {
 }
 
 // allAttached tells whether every replica reads the binary logs. Members of a group do not,
-// and get what they lack from any of them: nobody knows what they need.
+// and get what they lack from any of them: nobody knows what they need. Others that read them, as those
+// who capture changes do, are no replicas.
 func (a *archiver) allAttached(ctx context.Context) (bool, error) {
 	c, _ := a.by.archived()
 	if !topologyOf(c).CountsReaders() {
 		return false, nil
 	}
-	n, err := a.root().Readers(ctx)
+	account, err := readAccount(a.opt.Dirs.Replication)
+	if err != nil {
+		return false, fmt.Errorf("which sessions are the replicas': %w", err)
+	}
+	n, err := a.root().Readers(ctx, account.User)
 	return n >= int(c.Spec.Instances)-1, err
 }
 

@@ -243,6 +243,22 @@ func TestSessionsOfClients(t *testing.T) {
 	}
 }
 
+// TestWhoReadsTheBinaryLog reports as a replica whom the account of replication lets in, and no other reader.
+func TestWhoReadsTheBinaryLog(t *testing.T) {
+	for s, want := range map[Session]bool{
+		{User: "repl", Command: "Binlog Dump GTID"}:     true,
+		{User: "repl", Command: "Binlog Dump"}:          true,
+		{User: "debezium", Command: "Binlog Dump GTID"}: false,
+		{User: "repl", Command: "Query"}:                false,
+		{User: "repl", Command: "Killed"}:               false,
+		{User: "root", Command: "Binlog Dump"}:          false,
+	} {
+		if got := s.isReplica("repl"); got != want {
+			t.Errorf("%+v is a replica's: %t", s, got)
+		}
+	}
+}
+
 func TestAnUnderscoreInADatabaseNameGrantsNoOtherDatabase(t *testing.T) {
 	if got := grantee("my_app"); got != "`my\\_app`" {
 		t.Error(got)

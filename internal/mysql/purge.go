@@ -3,7 +3,6 @@ package mysql
 import (
 	"context"
 	"fmt"
-	"strings"
 )
 
 // HoldLogs has the server keep binary logs that have expired, or remove them by itself again.
@@ -30,11 +29,12 @@ func (s *Server) PurgeLogs(ctx context.Context, to string) error {
 	return nil
 }
 
-// Readers counts those who are sent the binary logs now: replicas that are attached.
-func (s *Server) Readers(ctx context.Context) (n int, err error) {
+// Readers counts the replicas that are sent the binary logs now, by the account with which instances replicate:
+// whoever else reads them is none. The server ends the earlier session of a replica that comes again.
+func (s *Server) Readers(ctx context.Context, account string) (n int, err error) {
 	all, err := s.sessions(ctx)
 	for _, one := range all {
-		if strings.HasPrefix(one.Command, "Binlog Dump") {
+		if one.isReplica(account) {
 			n++
 		}
 	}

@@ -41,6 +41,11 @@ func (s Session) isClient(internal []string) bool {
 	return true
 }
 
+// isReplica reports whether an instance that replicates with an account is sent the binary log over the session.
+func (s Session) isReplica(account string) bool {
+	return s.User == account && strings.HasPrefix(s.Command, "Binlog Dump")
+}
+
 // ClientSessions lists the sessions that users may be behind; those of the
 // internal accounts are left out.
 func (s *Server) ClientSessions(ctx context.Context, internal ...string) ([]Session, error) {
