@@ -24,6 +24,9 @@ func (m *manager) stopWrites() error {
 	ctx, cancel := context.WithTimeout(context.Background(), agent.DemoteLimit(answers))
 	defer cancel()
 	err := m.sessions.refuseWrites(ctx)
+	if err == nil { // whose appliers would go on behind the final position
+		err = m.stopOtherChannels(ctx)
+	}
 	if err != nil {
 		m.log.Warn("mysqld could not be made read-only in time; it is killed", "error", err)
 		wait, stop := context.WithTimeout(context.Background(), 10*time.Second)
@@ -50,6 +53,18 @@ func (m *manager) stopWrites() error {
 	}
 	poke(m.leases.wake)
 	return nil
+}
+
+// stopOtherChannels stops what somebody has this server replicate from elsewhere: read-only as it is,
+// it would write what it receives, and diverge from the primary.
+func (m *manager) stopOtherChannels(ctx context.Context) error {
+	stopped, err := m.roles.StopOtherChannels(ctx)
+	if len(stopped) > 0 {
+		m.log.Warn("replication channels that somebody has made here are stopped, for only a primary may "+
+			"receive from elsewhere; what they were told stays: make them on the next primary, and remove them "+
+			"here with RESET REPLICA ALL FOR CHANNEL", "channels", stopped)
+	}
+	return err
 }
 
 func (m *manager) mayWrite() (*process, bool) {

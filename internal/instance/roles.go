@@ -135,6 +135,9 @@ func (m *manager) follow(ctx context.Context, a agent.Follow) error {
 	}
 	m.acks.awaitAcksNoLonger() // it may have been about to become the primary
 	m.update(func(s *state) { s.status.receiveTry = time.Now() })
+	if err := m.stopOtherChannels(ctx); err != nil {
+		return errors.Join(unusable, err)
+	}
 	d := m.opt.Dirs
 	err := m.roles.BecomeReplicaOf(ctx, mysql.Source{
 		Host: m.opt.Peer(a.Instance), Port: m.opt.AdminPort, Account: account,

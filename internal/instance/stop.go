@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"syscall"
 	"time"
@@ -145,7 +146,8 @@ func (e *ender) mayBeAsked(ctx context.Context) bool {
 	if err := e.sessions.closeAll(ctx); err != nil {
 		e.log.Warn("closing client sessions before the end", "error", err)
 	}
-	if err := e.roles().StopReplication(ctx); err != nil {
+	_, others := e.roles().StopOtherChannels(ctx)
+	if err := errors.Join(e.roles().StopReplication(ctx), others); err != nil {
 		e.log.Warn("stopping replication before the end", "error", err)
 	}
 	s, err := e.roles().SemiSync(ctx)

@@ -43,7 +43,8 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 	}
 	statement := `CHANGE REPLICATION SOURCE TO SOURCE_HOST=?, SOURCE_PORT=?,
 		SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=100000000, SOURCE_HEARTBEAT_PERIOD=0.5,
-		SOURCE_SSL=1, SOURCE_SSL_CA=?, SOURCE_SSL_CERT=?, SOURCE_SSL_KEY=?, SOURCE_SSL_VERIFY_SERVER_CERT=1` + more
+		SOURCE_SSL=1, SOURCE_SSL_CA=?, SOURCE_SSL_CERT=?, SOURCE_SSL_KEY=?, SOURCE_SSL_VERIFY_SERVER_CERT=1` +
+		more + ourChannel
 	if !s.version().has(changeReplicationSource) {
 		statement = strings.ReplaceAll(strings.Replace(statement, "REPLICATION SOURCE", "MASTER", 1),
 			"SOURCE_", "MASTER_")
@@ -55,7 +56,7 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 	if err := s.exec(ctx, statement, values...); err != nil {
 		return fmt.Errorf("pointing replication at %s: %w", src.Host, err)
 	}
-	if err := s.exec(ctx, "START REPLICA"); err != nil {
+	if err := s.exec(ctx, "START REPLICA"+ourChannel); err != nil {
 		return fmt.Errorf("starting replication from %s: %w", src.Host, err)
 	}
 	return nil
@@ -96,7 +97,7 @@ func (s *Server) StartReceiving(ctx context.Context) error {
 	if err := s.dropTorn(ctx); err != nil {
 		return wrap(doing, err)
 	}
-	return wrap(doing, s.exec(ctx, "START REPLICA IO_THREAD"))
+	return wrap(doing, s.exec(ctx, "START REPLICA IO_THREAD"+ourChannel))
 }
 
 // StopReceiving stops the thread that receives from the source, and with it the
@@ -106,7 +107,7 @@ func (s *Server) StartReceiving(ctx context.Context) error {
 func (s *Server) StopReceiving(ctx context.Context) error {
 	const doing = "stopping to receive from the source"
 	stopped := make(chan error, 1)
-	go func() { stopped <- s.exec(ctx, "STOP REPLICA IO_THREAD") }()
+	go func() { stopped <- s.exec(ctx, "STOP REPLICA IO_THREAD"+ourChannel) }()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -153,7 +154,7 @@ func (s *Server) dropTorn(ctx context.Context) error {
 	if !s.version().has(changeReplicationSource) {
 		statement = "CHANGE MASTER TO MASTER_AUTO_POSITION=1"
 	}
-	if err := s.exec(ctx, statement); err != nil {
+	if err := s.exec(ctx, statement+ourChannel); err != nil {
 		return fmt.Errorf("dropping relay logs that end within an event: %w", err)
 	}
 	return s.StartApplying(ctx)
@@ -185,30 +186,30 @@ func (s *Server) killWithoutSpace(ctx context.Context) error {
 
 // StartApplying starts the threads that apply what was received.
 func (s *Server) StartApplying(ctx context.Context) error {
-	return wrap("starting to apply", s.exec(ctx, "START REPLICA SQL_THREAD"))
+	return wrap("starting to apply", s.exec(ctx, "START REPLICA SQL_THREAD"+ourChannel))
 }
 
-// StopReplication stops receiving and applying.
+// StopReplication stops receiving and applying on the cluster's channel.
 func (s *Server) StopReplication(ctx context.Context) error {
 	if err := s.StopReceiving(ctx); err != nil {
 		return err
 	}
-	if err := s.giveUpPart(ctx); err != nil {
+	if err := s.giveUpPart(ctx, ""); err != nil {
 		return err
 	}
-	err := s.exec(ctx, "STOP REPLICA")
+	err := s.exec(ctx, "STOP REPLICA"+ourChannel)
 	if isError(err, errReplicaNotSetUp) {
 		return nil
 	}
 	return wrap("stopping replication", err)
 }
 
-// giveUpPart ends the applier at once when it is in the middle of a transaction of
+// giveUpPart ends the applier of a channel at once when it is in the middle of a transaction of
 // which only a part was received: asked to stop, it would wait a minute for the rest.
 // What it has applied of it is rolled back. Receiving has been stopped.
-func (s *Server) giveUpPart(ctx context.Context) error {
+func (s *Server) giveUpPart(ctx context.Context, channel string) error {
 	const doing = "ending the applier, which waits for the rest of a transaction"
-	thread, err := s.applierOfPart(ctx)
+	thread, err := s.applierOfPart(ctx, channel)
 	if err != nil || thread == 0 {
 		return err
 	}
@@ -216,21 +217,21 @@ func (s *Server) giveUpPart(ctx context.Context) error {
 		return wrap(doing, err)
 	}
 	return wrap(doing, until(ctx, 5*time.Millisecond, func() (bool, error) {
-		thread, err := s.applierOfPart(ctx)
+		thread, err := s.applierOfPart(ctx, channel)
 		return thread == 0, err
 	}))
 }
 
-// applierOfPart is the connection of the applier's coordinator if that processes a
+// applierOfPart is the connection of the coordinator of a channel's applier if that processes a
 // transaction that was not received as a whole; 0 if not.
-func (s *Server) applierOfPart(ctx context.Context) (int64, error) {
+func (s *Server) applierOfPart(ctx context.Context, channel string) (int64, error) {
 	var thread int64
 	var processing, received string
 	err := s.db.QueryRowContext(ctx, `SELECT t.PROCESSLIST_ID, c.PROCESSING_TRANSACTION, r.RECEIVED_TRANSACTION_SET
 		FROM performance_schema.replication_applier_status_by_coordinator c
 		JOIN performance_schema.replication_connection_status r ON r.CHANNEL_NAME = c.CHANNEL_NAME
 		JOIN performance_schema.threads t ON t.THREAD_ID = c.THREAD_ID
-		WHERE c.CHANNEL_NAME = '' AND c.SERVICE_STATE = 'ON'`).Scan(&thread, &processing, &received)
+		WHERE c.CHANNEL_NAME = ? AND c.SERVICE_STATE = 'ON'`, channel).Scan(&thread, &processing, &received)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return 0, nil
@@ -251,12 +252,12 @@ func (s *Server) applierOfPart(ctx context.Context) (int64, error) {
 	return thread, nil
 }
 
-// ForgetSource stops replication and removes the channel.
+// ForgetSource stops replication and removes the cluster's channel. Those of others stay.
 func (s *Server) ForgetSource(ctx context.Context) error {
 	if err := s.StopReplication(ctx); err != nil {
 		return err
 	}
-	return wrap("removing the replication channel", s.exec(ctx, "RESET REPLICA ALL"))
+	return wrap("removing the replication channel", s.exec(ctx, "RESET REPLICA ALL"+ourChannel))
 }
 
 // BeginBinaryLog closes the binary log's last file and begins another. Whoever connects

@@ -163,7 +163,7 @@ func showReplicaStatus(row *map[string]string) question {
 		*row, err = readMap(rows)
 		return err
 	}
-	return question{"asking mysqld for its replication status", "SHOW REPLICA STATUS", read}
+	return question{"asking mysqld for its replication status", "SHOW REPLICA STATUS" + ourChannel, read}
 }
 
 // Replication asks for the state of the replication channel; nil if there is none.
