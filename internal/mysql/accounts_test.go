@@ -35,3 +35,12 @@ func TestAStatementThatGotNoAnswerTellsWhy(t *testing.T) {
 		t.Errorf("why it failed is missing: %v", err)
 	}
 }
+
+// TestAnArgumentIsPutInWhereItBelongs holds a name with a ? against what comes behind it.
+func TestAnArgumentIsPutInWhereItBelongs(t *testing.T) {
+	st := statement{"CREATE USER ?@'%' IDENTIFIED BY ? REQUIRE SSL", []any{"re?pl", "it's?\\\n"}}
+	const want = `CREATE USER 're?pl'@'%' IDENTIFIED BY 'it\'s?\\\n' REQUIRE SSL`
+	if got := st.inline(); got != want {
+		t.Errorf("it is %s, not %s", got, want)
+	}
+}

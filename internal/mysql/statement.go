@@ -49,13 +49,15 @@ func script(list []statement) string {
 	return b.String()
 }
 
-// inline puts the arguments into the text, for a session without sql_mode.
+// inline puts the arguments into the text, for a session without sql_mode. A ? in an argument is
+// none of the text's.
 func (s statement) inline() string {
-	text := s.text
-	for _, a := range s.args {
+	var b strings.Builder
+	parts := strings.Split(s.text, "?")
+	for i, a := range s.args {
 		literal := strings.NewReplacer("\\", "\\\\", "'", "\\'", "\n", "\\n", "\r", "\\r", "\x00",
 			"\\0").Replace(fmt.Sprint(a))
-		text = strings.Replace(text, "?", "\x00'"+literal+"'", 1)
+		b.WriteString(parts[i] + "'" + literal + "'")
 	}
-	return strings.ReplaceAll(text, "\x00", "")
+	return b.String() + strings.Join(parts[len(s.args):], "?")
 }
