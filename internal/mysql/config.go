@@ -92,10 +92,13 @@ func (c Config) text(lines map[string]string, p Purpose) string {
 	var b strings.Builder
 	b.WriteString("# Made by cnmsql; changes here are overwritten. Use spec.mysql.parameters.\n[mysqld]\n")
 	for _, name := range slices.Sorted(maps.Keys(lines)) {
-		if value := lines[name]; value == "" {
-			fmt.Fprintln(&b, name)
-		} else {
+		switch value := lines[name]; {
+		case value != "":
 			fmt.Fprintf(&b, "%s = %s\n", name, quote(value))
+		case slices.Contains(emptyValues, name):
+			fmt.Fprintf(&b, "%s =\n", name)
+		default: // a flag
+			fmt.Fprintln(&b, name)
 		}
 	}
 	if p == ToServe {

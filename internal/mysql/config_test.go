@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/test/mysqld"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files again")
@@ -162,6 +163,37 @@ func TestNamesCannotAddLines(t *testing.T) {
 	}
 	if got := Refused(c.User); len(got) != 3 {
 		t.Errorf("refused are %q", got)
+	}
+}
+
+// TestAnEmptyValueIsWrittenAsOne holds a sql_mode that is empty, as old applications want it, against a flag without
+// a value: mysqld refuses a bare sql_mode, and an empty event_scheduler.
+func TestAnEmptyValueIsWrittenAsOne(t *testing.T) {
+	c := config("9.7.4")
+	c.User = map[string]string{"SQL-mode": "", "event_scheduler": "", "skip-external-locking": ""}
+	text := Render(c, ToServe)
+	for _, line := range []string{"sql_mode =", "event_scheduler", "skip_external_locking"} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("my.cnf lacks the line %q:\n%s", line, text)
+		}
+	}
+}
+
+// TestARealServerTakesEmptyValues holds my.cnf against a mysqld that reads it.
+func TestARealServerTakesEmptyValues(t *testing.T) {
+	files := mysqld.ForTest(t).Files
+	for _, name := range emptyValues {
+		lines := files.Settings()
+		lines[name], lines["secure_file_priv"], lines["datadir"] = "", "NULL", t.TempDir()
+		file := filepath.Join(t.TempDir(), "my.cnf")
+		if err := os.WriteFile(file, []byte(Config{}.text(lines, ToInitialize)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out, err := files.Program(t.Context(), "sbin/mysqld", "--defaults-file="+file,
+			"--validate-config").CombinedOutput()
+		if err != nil || strings.Contains(string(out), "[ERROR]") {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
 	}
 }
 

@@ -176,6 +176,13 @@ func (b BoundParameter) Refusal() string {
 	return "must " + must + " (" + b.Why + ")"
 }
 
+// emptyValues are the users' parameters that may be empty. mysqld takes none of them without a value, and
+// the name of a flag alone for ON; of a flag it does not take an empty value.
+var emptyValues = []string{
+	"binlog_row_value_options", "ft_stopword_file", "init_connect", "mandatory_roles", "replica_type_conversions",
+	"session_track_system_variables", "slave_type_conversions", "sql_mode", "tls_ciphersuites",
+}
+
 // FixedParameter is a parameter that mysqld wrote into the data when it made them. It starts on
 // them with this value only.
 type FixedParameter struct {
