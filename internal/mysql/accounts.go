@@ -227,13 +227,17 @@ func (e *UserStatementError) Error() string {
 func (e *UserStatementError) Unwrap() error { return e.Err }
 
 func (f First) runUserStatements(ctx context.Context, conn *sql.Conn) error {
+	// They mean what they mean to the server's clients.
+	if _, err := conn.ExecContext(ctx, "SET SESSION time_zone = @@global.time_zone"); err != nil {
+		return err
+	}
 	for i, text := range f.Statements {
 		if _, err := conn.ExecContext(ctx, text); err != nil {
 			return &UserStatementError{Index: i, Err: err}
 		}
 	}
 	// A statement of the user's may have changed it.
-	_, err := conn.ExecContext(ctx, "SET SESSION sql_log_bin = 0")
+	_, err := conn.ExecContext(ctx, "SET SESSION sql_log_bin = 0, time_zone = '+00:00'")
 	return err
 }
 

@@ -85,3 +85,15 @@ func aRefusalEndsWhatIsAsked(t *testing.T, server *Server) {
 		t.Errorf("after a refusal: %d answers, %v", read, err)
 	}
 }
+
+// TestASessionsClockIsNeverChanged holds the zone of our sessions against that of a server whose clocks change.
+func TestASessionsClockIsNeverChanged(t *testing.T) {
+	s, is := aServer(t)
+	s.Exec("SET GLOBAL time_zone = '+02:00'")
+	server := Open(s.Socket(), is, asRoot)
+	defer server.Close()
+	var zone string
+	if err := server.DB().QueryRow("SELECT @@session.time_zone").Scan(&zone); err != nil || zone != "+00:00" {
+		t.Errorf("the zone is %s, %v", zone, err)
+	}
+}

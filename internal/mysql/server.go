@@ -48,7 +48,9 @@ func open(socket string, version func() Version, accounts func() ([]Account, err
 	conf.MultiStatements = together
 	conf.Logger = &driver.NopLogger{}
 	// A user's global settings must not change what our statements mean.
-	conf.Params = map[string]string{"autocommit": "1", "sql_mode": "''", "max_execution_time": "0"}
+	// In a zone whose clocks change, a time of before the change is an hour off.
+	conf.Params = map[string]string{"autocommit": "1", "sql_mode": "''", "max_execution_time": "0",
+		"time_zone": "'+00:00'"}
 	db := sql.OpenDB(connector{conf: conf, accounts: accounts})
 	// One connection is kept open: when users exhaust max_connections, ours is there.
 	db.SetMaxOpenConns(4)
