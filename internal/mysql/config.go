@@ -66,9 +66,9 @@ func Render(c Config, p Purpose) string {
 	}
 	put(c.defaults())
 	refused := Refused(c.User)
-	for name, value := range c.User {
+	for _, name := range slices.Sorted(maps.Keys(c.User)) { // the same text at every start
 		if !slices.Contains(refused, name) && (p == ToServe || forInitialize(name)) {
-			lines[NormalParameter(name)] = value
+			lines[NormalParameter(name)] = c.User[name]
 		}
 	}
 	put(c.owned())
