@@ -111,7 +111,8 @@ type Cluster struct {
 	Generation int64
 	Deleting   bool
 	// Problem is set when something outside the cluster hinders it (a Secret
-	// that is missing, a refused object): nothing new is begun meanwhile.
+	// that is missing, a refused object): nothing new is begun meanwhile, and instances
+	// are only given back what they have lost.
 	Problem *Problem
 	// Asides are what is wrong outside the cluster, or will be, and hinders nothing: it is told.
 	Asides []Problem

@@ -224,6 +224,9 @@ func (a *actor) mayCreatePod(ctx context.Context, c *v1alpha1.Cluster, ca *pki.C
 	if err := a.prerequisites.instance(ctx, c, ca, e.Instance); err != nil {
 		return err
 	}
+	if err := a.prerequisites.secretsOf(ctx, c, e.Instance); err != nil {
+		return err
+	}
 	claim, err := a.prerequisites.mine(ctx, c, &corev1.PersistentVolumeClaim{}, e.Instance)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ func TestAPodIsMadeFromAnotherImage(t *testing.T) {
 	must(t, err)
 	a := newAPI(t, claim)
 	act := anActor(a)
+	giveAccounts(t, a)
 	facts := func() core.Pod {
 		t.Helper()
 		var pod corev1.Pod

@@ -160,7 +160,7 @@ func (r *Reconciler) isFirstContact(c *v1alpha1.Cluster) (bool, error) {
 // server says now; that is rare enough to be asked for.
 func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster,
 	problem *core.Problem) (core.Observation, core.Plan, error) {
-	o, err := r.observer.observe(ctx, c, cmp.Or(problem, r.state(c).dropped.problem()))
+	o, err := r.observer.observe(ctx, c, cmp.Or(r.state(c).dropped.problem(), problem))
 	if err != nil {
 		return o, core.Plan{}, err
 	}

@@ -158,6 +158,7 @@ func TestAPodThatIsUnderWayIsNotTakenForOneThatWasNotMade(t *testing.T) {
 	h := newHooked(t, aVolume("c-1", "v-1"))
 	act, ca := anActor(newAPI(t)), anAuthority(t)
 	act.client, act.live, act.prerequisites = h, h, newPrerequisites(h, h)
+	giveAccounts(t, h)
 	ask := func(name string) error {
 		return act.change(t.Context(), c, ca, core.CreatePod{Instance: "c-1", Ordinal: 1, Awaited: name})
 	}

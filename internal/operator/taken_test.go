@@ -73,6 +73,7 @@ func TestWhatIsSomebodyElsesIsNeitherTakenNorDeleted(t *testing.T) {
 func TestNoPodIsMadeBeforeItsClaim(t *testing.T) {
 	a, c := newAPI(t), aCluster()
 	act, ca := anActor(a), anAuthority(t)
+	giveAccounts(t, a)
 	if err := act.change(t.Context(), c, ca, core.CreatePod{Instance: "c-1", Ordinal: 1}); err == nil {
 		t.Error("it is made")
 	}
@@ -98,6 +99,7 @@ func TestNoPodIsMadeBeforeItsClaim(t *testing.T) {
 func TestTheVolumeOfARemovedInstanceIsKept(t *testing.T) {
 	a, c := newAPI(t), aCluster()
 	act, ca := anActor(a), anAuthority(t)
+	giveAccounts(t, a)
 	must(t, act.change(t.Context(), c, ca, core.CreateVolume{Instance: "c-1", Ordinal: 1}))
 	must(t, act.change(t.Context(), c, ca, core.CreatePod{Instance: "c-1", Ordinal: 1}))
 	for _, obj := range foreign() { // the fake API server gives no UIDs

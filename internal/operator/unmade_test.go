@@ -65,6 +65,7 @@ func TestAnAwaitedPodBearsItsName(t *testing.T) {
 	}})
 	act, ca := anActor(a), anAuthority(t)
 	act.client = asking
+	giveAccounts(t, a)
 	expect := func(name string, err error, notMade ...string) {
 		t.Helper()
 		refuse = err

@@ -49,6 +49,16 @@ func volumes(c *v1alpha1.Cluster, instance string) []corev1.Volume {
 	return out
 }
 
+// NeededSecrets names the Secrets that an instance's Pod mounts, and does not start without.
+func NeededSecrets(c *v1alpha1.Cluster, instance string) (names []string) {
+	for _, v := range volumes(c, instance) {
+		if s := v.Secret; s != nil && (s.Optional == nil || !*s.Optional) {
+			names = append(names, s.SecretName)
+		}
+	}
+	return names
+}
+
 // restores reports whether the cluster's first data come from a backup. That never changes in a
 // cluster's life.
 func restores(c *v1alpha1.Cluster) bool {

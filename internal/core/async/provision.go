@@ -5,18 +5,25 @@ import (
 	"slices"
 
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/core/draft"
 )
 
 // provision makes what is missing, replaces what has ended, and takes away what
-// is too much or out of date: Pods and volumes, not roles.
+// is too much or out of date: Pods and volumes, not roles. While something outside the cluster
+// hinders it, it only gives instances back what they have lost.
 func (d *decision) provision() {
-	if d.AdoptVolumes("") || d.Cluster.Problem != nil {
+	if d.AdoptVolumes("") {
 		return
 	}
-	d.grow()
+	if d.Cluster.Problem == nil {
+		d.grow()
+	}
 	for i := range d.Instances {
-		d.keep(&d.Instances[i])
+		if in := &d.Instances[i]; d.MayGiveBack(in) {
+			d.keep(in)
+		}
+	}
+	if d.Cluster.Problem != nil {
+		return
 	}
 	d.dropUnused()
 	if d.Status.Operation == nil && !d.shrink() {
@@ -80,7 +87,7 @@ func (d *decision) keepPod(in *core.Instance, pod core.Pod, vol core.Volume) {
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
 	case d.KeepsData(in, d.holderWithData(), d.cannotSpare):
-	case pod.Terminated || pod.Rejected || draft.LosesVolume(in) || d.IsCorrected(in, pod, d.givers()):
+	case pod.Terminated || pod.Rejected || d.LosesItsPod(in) || d.IsCorrected(in, pod, d.givers()):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
 }

@@ -93,6 +93,21 @@ func LosesVolume(in *core.Instance) bool {
 	return in.Volume.Is(func(vol core.Volume) bool { return !vol.Exists || vol.Deleting })
 }
 
+// MayGiveBack reports whether an instance is given its volume and Pod back when they are gone. Of a cluster
+// that was established it is, although something outside hinders the cluster: whoever makes the Pod looks
+// whether what this one needs is there. Where the API server does not keep the status, nothing is made.
+func (d *Draft) MayGiveBack(in *core.Instance) bool {
+	p := d.Cluster.Problem
+	return p == nil || p.Reason != core.ProblemCRDOutdated && !d.Status.EstablishedAt.IsZero() &&
+		slices.Contains(d.Status.InstanceNames, in.Name)
+}
+
+// LosesItsPod reports whether an instance's Pod goes because its claim is gone or going. One that may run
+// stays while something outside hinders the cluster: its next one might be refused.
+func (d *Draft) LosesItsPod(in *core.Instance) bool {
+	return d.Cluster.Problem == nil && LosesVolume(in)
+}
+
 // VolumeGoes is why such an instance does not become primary.
 const VolumeGoes = "its PersistentVolumeClaim is deleted, and its data is gone when its Pod stops"
 

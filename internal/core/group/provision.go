@@ -9,14 +9,22 @@ import (
 )
 
 // provision makes what is missing, replaces what has ended, and takes away what is too
-// much or out of date.
+// much or out of date. While something outside the cluster hinders it, it only gives
+// instances back what they have lost.
 func (d *decision) provision() {
-	if d.besideKept || d.Cluster.Problem != nil {
+	if d.besideKept {
 		return
 	}
-	d.grow()
+	if d.Cluster.Problem == nil {
+		d.grow()
+	}
 	for i := range d.Instances {
-		d.keep(&d.Instances[i])
+		if in := &d.Instances[i]; d.MayGiveBack(in) {
+			d.keep(in)
+		}
+	}
+	if d.Cluster.Problem != nil {
+		return
 	}
 	if d.Status.Operation == nil && !d.shrink() {
 		d.rollOut()
@@ -61,7 +69,7 @@ func (d *decision) keep(in *core.Instance) {
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
 	case !d.g.IsNew(in.Name) && d.KeepsData(in, d.seen.primary, d.cannotLose):
-	case pod.Terminated, pod.Rejected, !vol.Exists, vol.Deleting, d.IsCorrected(in, pod, d.givers()):
+	case pod.Terminated, pod.Rejected, d.LosesItsPod(in), d.IsCorrected(in, pod, d.givers()):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
 }

@@ -51,6 +51,7 @@ import (
 //	operator lost                 another begins, and knows what the status records
 //	release | mysql 9.8.0         managers of another release | of Pods that are made from now on
 //	slow                          the group does not hand over when it is asked to
+//	problem NameTaken | none      something outside hinders the cluster: the input says what | no more
 //	status lost|epoch=5           the Cluster's status is lost | is set back, to when nobody was left out;
 //	                              primary=c-1 without=c-2: but that, and to when that was the primary;
 //	                              new=c-2: to when there was one member, and that was being made
@@ -121,7 +122,7 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 		return w.decide()
 	case "members":
 		return w.members()
-	case "spec":
+	case "spec", "problem":
 		w.specify(td)
 	case "release":
 		w.cluster.Manager = core.Binary{Digest: "new", Platform: "linux/amd64"}
@@ -193,6 +194,13 @@ func (w *world) setBack(td *datadriven.TestData) {
 
 // specify changes what is wished.
 func (w *world) specify(td *datadriven.TestData) {
+	if td.Cmd == "problem" {
+		w.cluster.Problem = nil
+		if name := td.CmdArgs[0].Key; name != "none" {
+			w.cluster.Problem = &core.Problem{Reason: core.Reason(name), Message: strings.TrimSpace(td.Input)}
+		}
+		return
+	}
 	w.cluster.Wanted = number(td, "instances", w.cluster.Wanted)
 	for _, a := range td.CmdArgs {
 		if a.Key == "stuck" {
