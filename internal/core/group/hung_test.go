@@ -83,7 +83,7 @@ func (s *sim) checkKilled(in *instance) {
 		if in.name == s.primary {
 			s.tellf(killsHung)
 		}
-	case in.blind: // by what it knew once
+	case in.blind || s.past: // by what it knew once, or what a status that was set back says
 		s.hanging.excused = true
 	default:
 		s.wrong = "I7: the manager of " + in.name + " kills mysqld, and the others are no majority"
