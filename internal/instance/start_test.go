@@ -61,7 +61,8 @@ func TestAStartThatIsOvertakenKeepsTheTail(t *testing.T) {
 	next := cluster.DeepCopy()
 	next.Status.PrimaryEpoch = 2
 	next.Status.Promotion = &v1alpha1.PromotionStatus{Epoch: 2, Instance: "db-2", LosslessSince: 1,
-		Proof: string(core.ProofManagerFenced), From: "db-1"}
+		Proof: string(core.ProofManagerFenced), From: "db-1",
+		RequiredGTID: "00000000-0000-0000-0000-000000000001:1-9"}
 	m.setCluster(next)
 	goOn()
 	must(t, <-over)

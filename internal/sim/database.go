@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cnmsql.co/internal/gtid"
 )
@@ -20,10 +21,12 @@ type txn struct {
 	acked, strict bool
 	// recovered: a start has committed it, of which nobody had read success.
 	recovered bool
-	// vouched is what another said to whoever recovered it, right before mysqld was started for that.
-	vouched word
-	holders []*database
-	members int
+	// vouched is what another said to whoever recovered it, right before mysqld was started for that, and
+	// recoveredAt when it was.
+	vouched     word
+	recoveredAt time.Duration
+	holders     []*database
+	members     int
 	// after is what its server had in its binary log before it, where that is archived.
 	after gtid.Set
 }

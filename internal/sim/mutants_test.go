@@ -251,12 +251,6 @@ func mutantsOfElection() []mutant {
 				o.Instances[i].Earlier = nil
 			}
 		}}},
-		{name: "what a primary has executed is forgotten when it crashes", seed: 1021,
-			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
-				if in, _ := holderIn(o); in != nil {
-					in.LastExecuted = core.Fact[gtid.Set]{}
-				}
-			}}},
 		{name: "an old promotion's epoch is given again", seed: 0,
 			mutation: mutation{Plan: func(o *core.Observation, plan *core.Plan) {
 				before, after := o.Cluster.Status.Promotion, plan.Status.Promotion

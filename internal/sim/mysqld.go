@@ -78,7 +78,7 @@ func (s *mysqld) recovered() {
 	default:
 		committed := s.db.recover(s.durable)
 		for _, t := range committed {
-			t.vouched = s.vouched
+			t.vouched, t.recoveredAt = s.vouched, s.w.now
 		}
 		if s.ordered {
 			s.onOrder = committed

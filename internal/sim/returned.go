@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"time"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
@@ -58,7 +59,7 @@ func (tr *truth) recoveredAlone(in string) gtid.Set {
 	for _, t := range v.data.db.binlog {
 		switch {
 		case t.acked || tr.holder.db.holds().Contains(t.set):
-		case !t.recovered || tr.wasGood(t.vouched):
+		case !t.recovered || tr.wasInVain(t):
 			return own
 		default:
 			own = own.Union(t.set)
@@ -67,14 +68,17 @@ func (tr *truth) recoveredAlone(in string) gtid.Set {
 	return own
 }
 
-// wasGood reports whether a word was given before anybody was promoted in a later epoch: it binds nobody, so that this
-// may happen right after.
-func (tr *truth) wasGood(w word) bool {
-	if w == (word{}) {
+// knownAfter is how long after its recovery the operator may not know yet what a primary has executed.
+const knownAfter = time.Second
+
+// wasInVain reports whether another was promoted after the word on which a transaction was recovered, and before the
+// operator could know of that: the word binds nobody.
+func (tr *truth) wasInVain(t *txn) bool {
+	if t.vouched == (word{}) {
 		return false
 	}
 	for epoch, at := range tr.granted {
-		if epoch > w.epoch && at <= w.at {
+		if epoch > t.vouched.epoch && (at <= t.vouched.at || at > t.recoveredAt+knownAfter) {
 			return false
 		}
 	}
