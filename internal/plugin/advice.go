@@ -26,7 +26,7 @@ func advise(f *Facts, r *Report) []string {
 	var out []string
 	for _, rule := range []func(*Facts, *Report) []string{
 		adviseOperator, adviseBlocked, adviseUnreachable, adviseFenced, adviseInstances, adviseDiverged, adviseBroken,
-		adviseWaiting, adviseSlow, adviseFailed, adviseArchive, adviseLastBackup, adviseVerified,
+		adviseWaiting, adviseSlow, adviseFailed, adviseParameters, adviseArchive, adviseLastBackup, adviseVerified,
 	} {
 		for _, line := range rule(f, r) {
 			if !slices.Contains(out, line) {
@@ -348,4 +348,12 @@ func adviseFailed(_ *Facts, r *Report) []string {
 		return nil
 	}
 	return []string{"see why it could not be done, and correct that; the operator tries it again by itself"}
+}
+
+// adviseParameters returns what to do when mysqld refuses parameters of the spec: nobody is restarted for it.
+func adviseParameters(_ *Facts, r *Report) []string {
+	if !slices.Contains(r.Notices, core.RefusalParameters) {
+		return nil
+	}
+	return []string{"correct spec.mysql.parameters: mysqld refuses them, and no further instance is restarted for them"}
 }

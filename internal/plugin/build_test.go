@@ -439,6 +439,14 @@ func TestWhatKubernetesRefusedIsToBeCorrected(t *testing.T) {
 	}
 }
 
+func TestRefusedParametersAreToBeCorrected(t *testing.T) {
+	f := healthy()
+	f.Cluster.Status.Notices = []v1alpha1.Notice{{Reason: string(core.RefusalParameters), Subject: "demo-1"}}
+	if r := Build(*f); len(r.ToDo) != 1 || !strings.Contains(r.ToDo[0], "correct spec.mysql.parameters") {
+		t.Errorf("to do: %q", r.ToDo)
+	}
+}
+
 // What stands in spec.bootstrap cannot be corrected in place: no advice may say so.
 func TestAFailedBootstrapIsToBeMadeAgain(t *testing.T) {
 	for _, reason := range []core.Reason{core.InstanceStartFailed, core.InstancePostInitSQLFailed} {

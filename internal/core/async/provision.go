@@ -119,7 +119,7 @@ func (d *decision) holderWithData() string {
 // every instance runs and follows. Only then is anything taken away on purpose.
 func (d *decision) settled() bool {
 	if d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil || d.switchoverWished() ||
-		d.hasToGo() != "" {
+		d.hasToGo() != "" || d.HasTried(d.holder()) {
 		return false
 	}
 	ok := true
