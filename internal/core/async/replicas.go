@@ -252,8 +252,7 @@ func (d *decision) ordersRefusedBelow(name string) int64 {
 
 // isMissed reports whether an instance that is to be removed has received what the primary has not
 // committed, for its acknowledgement was lost on the way. It stopped receiving so as to be removed,
-// and too few others acknowledge: it has to receive once more, or that commit never ends. It need not where that commit
-// would not end with it, either.
+// and nobody else acknowledges: it has to receive once more, or that commit never ends.
 func (d *decision) isMissed(victim *core.Instance) bool {
 	if victim == nil || victim.Name == d.Status.Promotion.Instance {
 		return false
@@ -261,7 +260,7 @@ func (d *decision) isMissed(victim *core.Instance) bool {
 	v, answers := serving(victim)
 	p, serves := serving(d.holder())
 	return answers && serves && p.Server.SemiSync.WaitSessions > 0 && d.lacksReplicas(p) &&
-		d.receiveBeside(victim)+1 >= p.Server.SemiSync.Acks && !p.Server.Executed.Contains(v.Server.Holds())
+		!p.Server.Executed.Contains(v.Server.Holds())
 }
 
 // isOf reports whether the report is of the instance's present Pod, and nothing is known to take
