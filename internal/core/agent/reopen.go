@@ -14,7 +14,8 @@ import (
 // storage may have lost what it had said was written. What it had sent before is on others then,
 // and mysqld gives the numbers again, to other transactions: the others take those for the ones
 // that they have. So it asks them first. They get transactions of its own server from itself
-// alone, so that what they say does not change while its mysqld is not open.
+// alone, so that what they say does not change while its mysqld is not open, once they have read all
+// that it had sent: that may come in as long as they hear it over their connection of before.
 
 const (
 	// HeldLimit is how long one may take to answer.
@@ -32,6 +33,8 @@ type Held struct {
 	Instance string
 	At       time.Time
 	Set      gtid.Set
+	// From is the UUID of the server that it is connected to and hears, and may get more from; "" for none.
+	From string
 }
 
 // AskHeld asks others, all at once, what they hold. Anew is the first time since mysqld ended.
@@ -55,6 +58,9 @@ func HeldBy(r core.Report, at time.Time) (h Held, says bool) {
 		return h, false
 	}
 	h.Set = r.Server.Holds()
+	if of := r.Server.Replication; of != nil && of.IORunning && !of.Silent {
+		h.From = of.SourceUUID
+	}
 	return h, true
 }
 
@@ -131,9 +137,10 @@ func (f *Facts) askHeld() []Action {
 	if !f.reopens() || !isNew && (e.asking || f.Now.Before(e.again)) {
 		return nil
 	}
+	unheard := f.unheard()
 	ask := slices.DeleteFunc(f.mayHold(), func(name string) bool {
-		h, has := said[name]
-		return has && (f.lostTo(h).IsEmpty() || f.Now.Sub(h.At) < positionRefresh)
+		h := said[name]
+		return !slices.Contains(unheard, name) && (f.lostTo(h).IsEmpty() || f.Now.Sub(h.At) < positionRefresh)
 	})
 	if len(ask) == 0 {
 		return nil
@@ -156,15 +163,13 @@ func (f *Facts) awaitHeld() (Decision, bool) {
 		return pass()
 	}
 	said, lost := f.answers(), gtid.Set{}
-	var by, unheard []string
+	var by []string
 	for _, name := range f.mayHold() {
-		h, has := said[name]
-		if !has {
-			unheard = append(unheard, name)
-		} else if more := f.lostTo(h); !more.IsEmpty() {
+		if more := f.lostTo(said[name]); !more.IsEmpty() {
 			by, lost = append(by, name), lost.Union(more)
 		}
 	}
+	unheard := f.unheard()
 	switch {
 	case len(by) > 0:
 		return tell(core.Running, core.InstanceTransactionsMissing, fmt.Sprintf("takes no writes again, for its "+
@@ -186,11 +191,16 @@ func (f *Facts) hasWaitedForHeld() bool {
 	return since.After(f.Mysqld.DownSince) && f.Now.Sub(since) >= wait
 }
 
-// unheard are those that have not said what they hold, where this instance takes writes again.
+// unheard are those that have not said yet what they hold, or may get more of what this instance
+// had sent, where it takes writes again.
 func (f *Facts) unheard() []string {
 	if !f.reopens() {
 		return nil
 	}
 	said := f.answers()
-	return slices.DeleteFunc(f.mayHold(), func(name string) bool { _, has := said[name]; return has })
+	return slices.DeleteFunc(f.mayHold(), func(name string) bool {
+		h, has := said[name]
+		mayGetMore := h.From != "" && (f.Server == nil || h.From == f.Server.UUID)
+		return has && !mayGetMore
+	})
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -65,16 +66,63 @@ func TestAnAnswerOfAFormerLifeIsNone(t *testing.T) {
 	f.Mysqld.MayWrite = false
 	f.Mysqld.DownSince = f.Now
 	early := f.Now.Add(-time.Second)
-	f.Elsewhere = Elsewhere{}.Asks(AskHeld{Anew: true}, early).Says(Held{"db-2", early, set("1-200")}).Ends(early)
+	f.Elsewhere = Elsewhere{}.Asks(AskHeld{Anew: true}, early).Says(Held{Instance: "db-2", At: early, Set: set("1-200")}).Ends(early)
 	d := Decide(f)
 	if d.Reason != core.InstancePromoting || len(d.Actions) != 1 || d.Actions[0].String() != "ask db-2 what they hold" {
 		t.Errorf("it decides %s %s %v", d.Reason, d.Message, d.Actions)
 	}
 	// An answer to the question of before that comes late is of before.
 	f.Elsewhere = f.Elsewhere.Asks(AskHeld{Anew: true}, f.Now.Add(time.Millisecond))
-	f.Elsewhere = f.Elsewhere.Says(Held{"db-2", early, set("1-200")})
+	f.Elsewhere = f.Elsewhere.Says(Held{Instance: "db-2", At: early, Set: set("1-200")})
 	f.Now = f.Now.Add(2 * time.Millisecond)
 	if d = Decide(f); d.Reason != core.InstancePromoting || len(d.Actions) != 0 {
 		t.Errorf("after a late answer it decides %s %s %v", d.Reason, d.Message, d.Actions)
+	}
+}
+
+// TestWhoMayGetMoreIsAskedAgain holds that an answer is not the last word while its connection to the
+// server that has ended may bring more.
+func TestWhoMayGetMoreIsAskedAgain(t *testing.T) {
+	f := primary()
+	f.Cluster.Names, f.Server.UUID, f.WritableEpoch = []string{"db-1", "db-2"}, source, 0
+	f.Mysqld.MayWrite = false
+	f.Mysqld.DownSince, f.Mysqld.Ended = f.Now, true
+	at := f.Now.Add(time.Millisecond)
+	receiving := Held{Instance: "db-2", At: at, Set: f.Server.Executed, From: source}
+	f.Elsewhere = Elsewhere{}.Asks(AskHeld{Anew: true}, at).Says(receiving).Ends(at)
+	f.Now = at.Add(AskRetry)
+	d := Decide(f)
+	if d.Reason != core.InstancePromoting || len(d.Actions) != 1 || d.Actions[0].String() != "ask db-2 what they hold" {
+		t.Errorf("while db-2 may get more it decides %s %s %v", d.Reason, d.Message, d.Actions)
+	}
+	other := f
+	last := Held{Instance: "db-2", At: f.Now, Set: f.Server.Executed}
+	other.Elsewhere = f.Elsewhere.Says(last)
+	if d = Decide(other); len(d.Actions) != 1 || d.Actions[0].String() != "become primary in epoch 3 with 0 acknowledgements" {
+		t.Errorf("after db-2's last word it decides %s %s %v", d.Reason, d.Message, d.Actions)
+	}
+	f.Now = at.Add(heldWait)
+	if d = Decide(f); d.Reason != core.InstancePromoting || !strings.HasPrefix(d.Actions[0].String(), "become primary") {
+		t.Errorf("after its time it decides %s %s %v", d.Reason, d.Message, d.Actions)
+	}
+}
+
+// TestWhoHearsNobodyGetsNoMore reports from whom one may get more by its own word.
+func TestWhoHearsNobodyGetsNoMore(t *testing.T) {
+	at := time.Unix(5, 0)
+	for _, c := range []struct {
+		of   *core.Replication
+		from string
+	}{
+		{nil, ""},
+		{&core.Replication{SourceUUID: source, IORunning: true}, source},
+		{&core.Replication{SourceUUID: source, IORunning: true, NoSpace: true}, source},
+		{&core.Replication{SourceUUID: source, IORunning: true, Silent: true}, ""},
+		{&core.Replication{SourceUUID: source, IOConnecting: true}, ""},
+	} {
+		h, says := HeldBy(core.Report{Instance: "db-2", Server: &core.Server{Replication: c.of}}, at)
+		if !says || h.From != c.from {
+			t.Errorf("of %+v: may get more from %q, %t", c.of, h.From, says)
+		}
 	}
 }
