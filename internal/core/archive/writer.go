@@ -18,6 +18,11 @@ const Format = 1
 // yet of what was written last.
 const LookBeyond = 8
 
+// lookBehind is how many epochs that a listing does not tell are tried for the branch before one
+// that is to be begun. Most are those of promotions that archived nothing. A branch that is taken for
+// the first claims all that the server holds.
+const lookBehind = 256
+
 // Term is what an instance archives: the binary logs of an epoch in which it takes writes.
 // The zero value is nothing.
 type Term struct {
@@ -143,7 +148,7 @@ func Before(listed []int64, epoch int64,
 	for _, e := range listed {
 		newest = max(newest, e)
 	}
-	for e := epoch - 1; e >= max(newest, 0, epoch-LookBeyond); e-- {
+	for e := epoch - 1; e >= max(newest, 0, epoch-lookBehind); e-- {
 		if b, found, err = get(e); found || err != nil {
 			return b, found, err
 		}
