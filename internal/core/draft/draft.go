@@ -40,6 +40,7 @@ func New(o *core.Observation) Draft {
 		clone := *op
 		s.Operation = &clone
 	}
+	s.NoneAfter(o.Now)
 	return Draft{Observation: o, Plan: core.Plan{Status: s}}
 }
 

@@ -37,9 +37,6 @@ const (
 // where there is no bound.
 func (d *Draft) KeepDeadline(op *core.Operation, pauseEnds func(*core.Operation) time.Time) {
 	op.Deadline = time.Time{}
-	if op.PausedAt.After(d.Now) { // by another operator's clock
-		op.PausedAt = d.Now
-	}
 	if op.Step == core.StepReturn { // the way back has no bound
 		return
 	}
