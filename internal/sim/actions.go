@@ -59,7 +59,7 @@ func (m *manager) startServer(done func(string)) {
 }
 
 func (m *manager) launch() {
-	if m.proc != nil {
+	if m.started != 0 {
 		m.restarts++
 	}
 	keepsRelay := m.view.KeepsRelayLogs() && !m.volume.record.cached.MayLack && !m.w.mut.RelayNotDurable

@@ -217,7 +217,7 @@ func (m *manager) keepLatest() {
 
 // facts gathers what is known for a decision.
 func (m *manager) facts() *agent.Facts {
-	up := m.proc != nil && !m.proc.dead
+	up := m.proc != nil // until its end is noted
 	f := &agent.Facts{
 		Now: m.moment(m.w.now), Me: m.me, PodUID: m.uid, Node: m.node.name,
 		Cluster: m.view, Locked: m.locked, Data: m.data, WasFenced: m.wasFenced,
@@ -357,7 +357,7 @@ func (m *manager) exited(s *mysqld, crashed bool) {
 		return
 	}
 	m.ended = crashed && m.stopRequested != s
-	m.downSince, m.restart = m.w.now, 0
+	m.proc, m.downSince, m.restart = nil, m.w.now, 0
 	m.writable, m.mayWrite, m.stopsWrites, m.server, m.sessions = 0, false, false, nil, 0
 	m.commits = agent.Commits{}
 	m.writableN++

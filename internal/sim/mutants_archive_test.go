@@ -40,7 +40,7 @@ func mutantsOfRetention() []mutant {
 	return []mutant{
 		{name: "retention goes by its Job's clock alone", seed: 235,
 			mutation: mutation{Holdings: func(h *archive.Holdings) { h.Store = h.Local }}},
-		{name: "retention goes by half the window", seed: 11,
+		{name: "retention goes by half the window", seed: 171,
 			mutation: mutation{Holdings: func(h *archive.Holdings) { h.Window /= 2 }}},
 		{name: "the backup that the window begins with goes, too", seed: 7,
 			mutation: mutation{Expired: func(_ *archive.Holdings, e *archive.Expiry) {
@@ -62,7 +62,7 @@ func mutantsOfRetention() []mutant {
 					h.Bases[i].Begin = h.Bases[i].Begin.Union(h.Bases[len(h.Bases)-1].End).Union(h.Bases[0].End)
 				}
 			}}},
-		{name: "retention does not look at what later branches lost", seed: 9431,
+		{name: "retention does not look at what later branches lost", seed: 13191,
 			mutation: mutation{Holdings: func(h *archive.Holdings) {
 				var all gtid.Set
 				for _, p := range h.Archive.Parts {

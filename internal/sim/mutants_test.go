@@ -186,7 +186,7 @@ func mutantsOfProof() []mutant {
 					}
 				})
 			}}},
-		{name: "who cannot be asked counts as one that acknowledges nothing", seed: 11,
+		{name: "who cannot be asked counts as one that acknowledges nothing", seed: 462,
 			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 				_, p := holderIn(o)
 				for i := range o.Instances {
@@ -197,7 +197,7 @@ func mutantsOfProof() []mutant {
 					}
 				}
 			}}},
-		{name: "any Pod answers an awaited one", seed: 7247,
+		{name: "any Pod answers an awaited one", seed: 9935,
 			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 				in, p := holderIn(o)
 				if in == nil {
@@ -342,7 +342,7 @@ func mutantsOfAgent() []mutant {
 				}
 			}}},
 		{name: "the promise does not bind", seed: 3, mutation: mutation{Facts: forgetsPromise}},
-		{name: "acknowledgements are forgotten by a restart in place", seed: 264,
+		{name: "acknowledgements are forgotten by a restart in place", seed: 679,
 			mutation: mutation{Decision: func(_ *agent.Facts, d *agent.Decision) {
 				for i, a := range d.Actions {
 					if become, ok := a.(agent.BecomePrimary); ok {

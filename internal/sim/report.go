@@ -17,7 +17,7 @@ func (m *manager) report() core.Report {
 		Restarts: m.restarts, Clone: m.clone, Room: m.room,
 	}
 	d.Begin(&r)
-	running := m.proc != nil && !m.proc.dead
+	running := m.proc != nil
 	p := agent.Process{Up: running, Accepted: m.accepted, Answers: m.answers(), MayWrite: m.mayWrite, Ended: m.ended,
 		Failures: m.failures}
 	if m.w.mut.PromiseWithoutLock && !m.locked {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -71,16 +72,18 @@ func (tr *truth) recoveredAlone(in string) gtid.Set {
 // knownAfter is how long after its recovery the operator may not know yet what a primary has executed.
 const knownAfter = time.Second
 
-// wasInVain reports whether another was promoted after the word on which a transaction was recovered, and before the
-// operator could know of that: the word binds nobody.
+// wasInVain reports whether the first who was promoted after the word on which a transaction was recovered was so
+// before the operator could know of that: the word binds nobody, and promotions after that one do not change it.
 func (tr *truth) wasInVain(t *txn) bool {
 	if t.vouched == (word{}) {
 		return false
 	}
-	for epoch, at := range tr.granted {
-		if epoch > t.vouched.epoch && (at <= t.vouched.at || at > t.recoveredAt+knownAfter) {
-			return false
+	first := int64(math.MaxInt64)
+	for epoch := range tr.granted {
+		if epoch > t.vouched.epoch {
+			first = min(first, epoch)
 		}
 	}
-	return true
+	at, granted := tr.granted[first]
+	return !granted || at > t.vouched.at && at <= t.recoveredAt+knownAfter
 }
