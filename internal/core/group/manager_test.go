@@ -229,6 +229,7 @@ func (w *world) endMysqld(in *instance) {
 // endPod ends it, and with it what was deleted besides.
 func (w *world) endPod(in *instance) {
 	w.endMysqld(in)
+	in.unfit = in.unfit && in.pod.Current
 	in.pod, in.m = core.Pod{}, manager{}
 	switch {
 	case in.doomed == allDoomed:
@@ -347,6 +348,8 @@ func (w *world) refuses(in *instance, excluded []string) string {
 	switch {
 	case !w.hasQuorum():
 		return "there is no group"
+	case in.unfit:
+		return "mysqld refuses to join as it is set"
 	case w.isMember(in.name):
 		return "its former membership has not ended"
 	case !slices.ContainsFunc(w.view, func(name string) bool {

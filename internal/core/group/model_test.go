@@ -55,6 +55,7 @@ type instance struct {
 	room  *core.Room
 	hangs bool // its commits wait for space
 	taken bool // its port for the group: it cannot make one
+	unfit bool // it can join none as its Pod was made
 	// silentSince is since when its mysqld answers nobody, and stalled, that its volume completes no write;
 	// the threads of the group live on. killed: its process waits for the volume, and ends then.
 	silentSince time.Time

@@ -196,7 +196,7 @@ func (d *decision) settled() bool {
 // rollOut replaces managers, and restarts instances whose Pod is out of date, one at a time: secondaries
 // first, then the primary after handing over, if one of the others can become primary.
 func (d *decision) rollOut() {
-	if !d.settled() || d.ReplaceManagers(d.seen.primary) {
+	if d.mendByRestart() || !d.settled() || d.ReplaceManagers(d.seen.primary) {
 		return
 	}
 	handsOver := false
@@ -215,6 +215,41 @@ func (d *decision) rollOut() {
 	if handsOver {
 		d.chooseSuccessor(core.ReasonRollout)
 	}
+}
+
+// mendByRestart restarts an instance that runs and cannot join the group, and whose Pod is out of date: the
+// changed spec may be what mends it, and it must not wait until all are online. It reports whether it did.
+// The group has not listed whom it restarts, and so keeps its majority. While that one cannot be asked,
+// the operator may see none where most are out of the group; then no other is restarted.
+func (d *decision) mendByRestart() bool {
+	if !d.seen.agreed || d.seen.primary == "" || d.Status.TargetPrimary != d.Status.CurrentPrimary ||
+		d.isRestarting() {
+		return false
+	}
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		if pod, known := in.Pod.Get(); known && pod.Exists && !pod.Terminating && !pod.Current && d.cannotJoin(in) {
+			d.Restart(in, pod)
+			return true
+		}
+	}
+	return false
+}
+
+// cannotJoin reports whether the instance says that it could not join the group, of which it is no member,
+// and its data stay when its Pod ends.
+func (d *decision) cannotJoin(in *core.Instance) bool {
+	_, listed := d.seen.members[in.Name]
+	return !listed && in.Volume.Known() && !draft.LosesVolume(in) &&
+		in.Report.Is(func(r core.Report) bool { return r.Reason == core.MemberJoinFailed })
+}
+
+// isRestarting reports whether the Pod of an instance is about to end, or one has been restarted for the spec
+// as it is and its mysqld refuses that.
+func (d *decision) isRestarting() bool {
+	return slices.ContainsFunc(d.Instances, func(in core.Instance) bool {
+		return in.IsStopping() || d.IsEnding(in.Name) || d.HasTried(&in)
+	})
 }
 
 // isOldest reports whether all other members run a newer MySQL, or there are none. The group would

@@ -35,6 +35,8 @@ import (
 //	                              threads of the group live on
 //	writes c-1                    its volume completes writes again
 //	port c-1 taken|free           whether it can make a group
+//	unfit c-3                     its mysqld runs, and joins no group as its Pod was made; one made from
+//	                              a changed spec does
 //	deaf c-1 | heard c-1          the operator alone cannot hear its manager | can again
 //	gone c-1                      its Pod is gone, and nobody makes another
 //	says c-3 primary=c-3          a member lies about who is primary; says c-3 truth
@@ -256,6 +258,8 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 		w.hang(in, td.Cmd)
 	case "port":
 		in.taken = last.Key == "taken"
+	case "unfit":
+		in.unfit = true
 	case "deaf":
 		in.deaf = true
 	case "heard":
