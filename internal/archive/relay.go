@@ -19,6 +19,8 @@ import (
 // relayLogs are where a server keeps the relay logs of the replay's channel.
 type relayLogs struct {
 	base, index string
+	// take is the statement by which the server takes them, from the one that is named by ?.
+	take string
 	// relative is set if the server names them relative to its data directory.
 	relative bool
 }

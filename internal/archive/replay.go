@@ -13,6 +13,7 @@ import (
 
 	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/gtid"
+	ours "cnmsql.co/internal/mysql"
 )
 
 // Replay gives the archive to a running server, which replicates from nobody and takes no
@@ -187,9 +188,7 @@ func (r *Replay) apply(ctx context.Context, logs relayLogs, b batch, p Progress)
 		return err
 	}
 	defer func() { err = errors.Join(err, r.forget(context.WithoutCancel(ctx))) }()
-	if _, err := r.DB.ExecContext(ctx, "CHANGE REPLICATION SOURCE TO SOURCE_HOST='archive', SOURCE_AUTO_POSITION=0, "+
-		"RELAY_LOG_FILE=?, RELAY_LOG_POS=4 "+
-		"FOR CHANNEL '"+Channel+"'", filepath.Base(logs.file(1))); err != nil {
+	if _, err := r.DB.ExecContext(ctx, logs.take, filepath.Base(logs.file(1))); err != nil {
 		return fmt.Errorf("giving the server the archive as relay logs: %w", err)
 	}
 	if err := r.start(ctx, gtid.Set{}); err != nil {
@@ -302,18 +301,23 @@ func (r *Replay) forget(ctx context.Context) error {
 	return nil
 }
 
-// relayLogs asks where the server keeps them.
+// relayLogs asks where the server keeps them, and finds out how it takes them.
 func (r *Replay) relayLogs(ctx context.Context) (relayLogs, error) {
-	var base, index, data string
+	var base, index, data, version string
 	err := r.DB.QueryRowContext(ctx, "SELECT @@GLOBAL.relay_log_basename, @@GLOBAL.relay_log_index, "+
-		"@@GLOBAL.datadir").Scan(&base, &index, &data)
+		"@@GLOBAL.datadir, VERSION()").Scan(&base, &index, &data, &version)
 	if err != nil {
 		return relayLogs{}, fmt.Errorf("asking where the server keeps its relay logs: %w", err)
+	}
+	take, err := ours.TakeRelayLogs(version, Channel)
+	if err != nil {
+		return relayLogs{}, fmt.Errorf("replaying the archive: %w", err)
 	}
 	extension := filepath.Ext(index)
 	return relayLogs{
 		base:     base + "-" + Channel,
 		index:    strings.TrimSuffix(index, extension) + "-" + Channel + extension,
+		take:     take,
 		relative: filepath.Clean(filepath.Dir(base)) == filepath.Clean(data),
 	}, nil
 }

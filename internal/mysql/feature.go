@@ -1,5 +1,10 @@
 package mysql
 
+import (
+	"fmt"
+	"strings"
+)
+
 // feature is a way in which servers differ. Every one of them stands in this
 // table with the version that brought or took it, so that a new server version
 // means new rows, not new conditions in the code.
@@ -74,4 +79,23 @@ func (v Version) names() names {
 		n.workers, n.commitOrder = "slave_parallel_workers", "slave_preserve_commit_order"
 	}
 	return n
+}
+
+// changeSource is a statement that begins with CHANGE REPLICATION SOURCE TO, in the words of the version.
+func (v Version) changeSource(statement string) string {
+	if v.has(changeReplicationSource) {
+		return statement
+	}
+	return strings.ReplaceAll(strings.Replace(statement, "REPLICATION SOURCE", "MASTER", 1), "SOURCE_", "MASTER_")
+}
+
+// TakeRelayLogs is the statement by which a server, that calls its version so, takes relay logs from the
+// beginning of the one named by ? as those of a channel, which has no source.
+func TakeRelayLogs(version, channel string) (string, error) {
+	v, err := parseNumbers(version)
+	if err != nil {
+		return "", fmt.Errorf("the server's version: %w", err)
+	}
+	return v.changeSource("CHANGE REPLICATION SOURCE TO SOURCE_HOST='archive', SOURCE_AUTO_POSITION=0, "+
+		"RELAY_LOG_FILE=?, RELAY_LOG_POS=4") + " FOR CHANNEL '" + channel + "'", nil
 }

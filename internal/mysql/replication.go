@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"cnmsql.co/internal/gtid"
@@ -45,10 +44,7 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 		SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=100000000, SOURCE_HEARTBEAT_PERIOD=0.5,
 		SOURCE_SSL=1, SOURCE_SSL_CA=?, SOURCE_SSL_CERT=?, SOURCE_SSL_KEY=?, SOURCE_SSL_VERIFY_SERVER_CERT=1` +
 		more + ourChannel
-	if !s.version().has(changeReplicationSource) {
-		statement = strings.ReplaceAll(strings.Replace(statement, "REPLICATION SOURCE", "MASTER", 1),
-			"SOURCE_", "MASTER_")
-	}
+	statement = s.version().changeSource(statement)
 	// From here on it is not given up: a START that is on its way when its
 	// connection is closed could undo a later STOP.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -151,10 +147,7 @@ func (s *Server) dropTorn(ctx context.Context) error {
 		return err
 	}
 	statement := "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION=1" // which drops them, where nothing runs
-	if !s.version().has(changeReplicationSource) {
-		statement = "CHANGE MASTER TO MASTER_AUTO_POSITION=1"
-	}
-	if err := s.exec(ctx, statement+ourChannel); err != nil {
+	if err := s.exec(ctx, s.version().changeSource(statement)+ourChannel); err != nil {
 		return fmt.Errorf("dropping relay logs that end within an event: %w", err)
 	}
 	return s.StartApplying(ctx)
