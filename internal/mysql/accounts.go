@@ -155,6 +155,10 @@ func (s *Server) TakeOver(ctx context.Context, f First) error {
 		return fmt.Errorf("logging in to the restored server: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
+	access, err := f.access(ctx, conn)
+	if err != nil {
+		return err
+	}
 	internal := Internal{Manager: f.Manager, Replication: f.Replication}
 	// What was replayed may have changed the accounts once more.
 	list := slices.Concat([]statement{{"SET SESSION sql_log_bin = 0", nil}}, internal.users(),
@@ -164,7 +168,7 @@ func (s *Server) TakeOver(ctx context.Context, f First) error {
 				[]any{f.Root.Password, first(f.Root).attribute()}},
 			{"CREATE USER IF NOT EXISTS ?@'%' " + byPassword, []any{f.Owner.User, f.Owner.Password}},
 			{"ALTER USER ?@'%' " + byPassword, []any{f.Owner.User, f.Owner.Password}},
-			{"GRANT ALL ON " + grantee(f.Database) + ".* TO ?@'%'", []any{f.Owner.User}},
+			access,
 		})
 	if f.RootEverywhere {
 		list = append(list, f.rootEverywhere()...)
@@ -192,7 +196,11 @@ func (s *Server) Populate(ctx context.Context, f First) error {
 		return fmt.Errorf("connecting to the new server: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	for _, st := range append([]statement{{"SET SESSION sql_log_bin = 0", nil}}, f.statements()...) {
+	access, err := f.access(ctx, conn)
+	if err != nil {
+		return err
+	}
+	for _, st := range append([]statement{{"SET SESSION sql_log_bin = 0", nil}}, f.statements(access)...) {
 		if err := st.execute(ctx, conn); err != nil {
 			if IsAnswer(err) {
 				err = fmt.Errorf("%w; spec.bootstrap cannot be changed: if it is wrong, delete this Cluster and "+
@@ -241,12 +249,12 @@ func (f First) runUserStatements(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-func (f First) statements() []statement {
+func (f First) statements(access statement) []statement {
 	internal := Internal{Manager: f.Manager, Replication: f.Replication}
 	out := []statement{
 		{"CREATE DATABASE IF NOT EXISTS " + identifier(f.Database) + f.charset(), nil},
 		{"CREATE USER ?@'%' " + byPassword, []any{f.Owner.User, f.Owner.Password}},
-		{"GRANT ALL ON " + grantee(f.Database) + ".* TO ?@'%'", []any{f.Owner.User}},
+		access,
 	}
 	out = slices.Concat(out, internal.users(), internal.grants(),
 		[]statement{{"ALTER USER 'root'@'localhost' " + byPassword + manyConnections, []any{f.Root.Password}}})
@@ -295,8 +303,3 @@ func (s *Server) FlushAtShutdown(ctx context.Context) error {
 }
 
 func identifier(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
-
-// grantee quotes a database's name in GRANT, where _ and % stand for any.
-func grantee(database string) string {
-	return identifier(strings.NewReplacer(`_`, `\_`, `%`, `\%`).Replace(database))
-}

@@ -290,12 +290,3 @@ func TestWhoReadsTheBinaryLog(t *testing.T) {
 		}
 	}
 }
-
-func TestAnUnderscoreInADatabaseNameGrantsNoOtherDatabase(t *testing.T) {
-	if got := grantee("my_app"); got != "`my\\_app`" {
-		t.Error(got)
-	}
-	if got := identifier("a`b"); got != "`a``b`" {
-		t.Error(got)
-	}
-}
