@@ -136,7 +136,11 @@ func (m *manager) askStatus(ctx context.Context) (*core.Server, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	server, err := m.pulse.WaitingStatus(ctx)
+	account, err := readAccount(m.opt.Dirs.Replication)
+	if err != nil {
+		return nil, errors.Join(asked, err)
+	}
+	server, err := m.pulse.WaitingStatus(ctx, account.User)
 	if err != nil {
 		return nil, errors.Join(asked, err)
 	}

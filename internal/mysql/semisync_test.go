@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"cnmsql.co/internal/core"
 )
 
 // TestForEverIsTheLongestTimeThatTheServerTakes: "never degrades" was a timeout of a day elsewhere.
@@ -11,5 +13,24 @@ import (
 func TestForEverIsTheLongestTimeThatTheServerTakes(t *testing.T) {
 	if Forever.Milliseconds() != math.MaxUint32 || Forever < 49*24*time.Hour {
 		t.Errorf("a commit waits for %s", Forever)
+	}
+}
+
+// TestAForeignReaderIsNoReplicaThatAcknowledges counts those of whom a commit may wait for a word.
+func TestAForeignReaderIsNoReplicaThatAcknowledges(t *testing.T) {
+	sessions := []Session{
+		{User: "root", Command: "Query", Wait: "Waiting for semi-sync ACK from replica"},
+		{User: "debezium", Command: "Binlog Dump GTID"},
+		{User: "repl", Command: "Binlog Dump GTID"},
+		{User: "root", Command: "Binlog Dump"},
+		{User: "repl", Command: "Query"},
+	}
+	var got core.SemiSync
+	if countWaiting(sessions, "repl", &got); got.WaitSessions != 1 || got.Clients != 1 || !got.SourceActive {
+		t.Errorf("counted %d that wait and %d replicas, %+v", got.WaitSessions, got.Clients, got)
+	}
+	got = core.SemiSync{}
+	if countWaiting(sessions[1:], "repl", &got); got.SourceActive {
+		t.Errorf("nobody waits, and it is active: %+v", got)
 	}
 }

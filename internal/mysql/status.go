@@ -83,8 +83,8 @@ func (s *Server) askStatus(ctx context.Context, out *core.Server, more ...questi
 
 // WaitingStatus is Status of a primary of which a session may hold the locks of accounts
 // while it waits for acknowledgements. Every question that looks at a table hangs then,
-// SHOW GLOBAL STATUS and every login, too; these do not.
-func (s *Server) WaitingStatus(ctx context.Context) (*core.Server, error) {
+// SHOW GLOBAL STATUS and every login, too; these do not. Replicas replicate with the account.
+func (s *Server) WaitingStatus(ctx context.Context, account string) (*core.Server, error) {
 	out := &core.Server{}
 	waits := &out.SemiSync
 	err := s.ask(ctx, s.askSemiSyncSettings(waits))
@@ -95,16 +95,22 @@ func (s *Server) WaitingStatus(ctx context.Context) (*core.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	countWaiting(sessions, account, waits)
+	return out, s.ask(ctx, askPosition(out))
+}
+
+// countWaiting counts who waits for an acknowledgement and who may send one: the replicas, which replicate
+// with the account. Whoever else reads the binary log is none, and acknowledges nothing.
+func countWaiting(sessions []Session, account string, into *core.SemiSync) {
 	for _, one := range sessions {
 		switch {
 		case one.AwaitsAck():
-			waits.WaitSessions++
-		case strings.HasPrefix(one.Command, "Binlog Dump"):
-			waits.Clients++
+			into.WaitSessions++
+		case one.isReplica(account):
+			into.Clients++
 		}
 	}
-	waits.SourceActive = waits.WaitSessions > 0
-	return out, s.ask(ctx, askPosition(out))
+	into.SourceActive = into.WaitSessions > 0
 }
 
 // position is read in one statement, so that what is executed and what is purged fit together;
