@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,12 +22,26 @@ func (a *actor) mayRecreate(ctx context.Context, c *v1alpha1.Cluster, instance s
 	words := fmt.Sprintf("try pod %s of generation %d", instance, c.Generation)
 	return a.request(c, words, func(ctx context.Context) error {
 		err := a.client.Create(ctx, pod, client.DryRunAll, client.FieldOwner(resources.FieldManager))
-		if refusesSuccessor(err, instance) {
+		switch {
+		case refusesSuccessor(err, instance):
 			return fmt.Errorf("its Pod goes on as it is, for Kubernetes refuses the one that would take its place: %w"+
 				"; correct the spec of the Cluster, or have whoever refuses the Pod there admit it", err)
+		case exceedsQuota(err, instance):
+			return a.hasRoom(ctx, c, instance, err)
 		}
 		return nil
 	})
+}
+
+// hasRoom tells whether there is room for an instance's Pod once the present one, beside which a quota refuses
+// it, is gone.
+func (a *actor) hasRoom(ctx context.Context, c *v1alpha1.Cluster, instance string, refused error) error {
+	present, err := find(ctx, a.client, &corev1.Pod{}, client.ObjectKey{Namespace: c.Namespace, Name: instance})
+	if err != nil || present == nil || !exceedsWithout(refused, present) {
+		return err
+	}
+	return fmt.Errorf("its Pod goes on as it is, for the one that would take its place exceeds a ResourceQuota, even "+
+		"when the present one is gone: %w; have spec.resources ask for less, or raise the quota", refused)
 }
 
 // refusesSuccessor reports whether the API server, or a policy or webhook that it asked, would not
@@ -44,14 +58,4 @@ func refusesSuccessor(err error, instance string) bool {
 	default:
 		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
 	}
-}
-
-// exceedsQuota reports whether a Pod was refused because, with those that are there, it exceeds a
-// ResourceQuota. The API server says Forbidden then, as of every other refusal by an admission
-// plugin, and gives neither a cause nor details: its sentence alone tells them apart. It is looked
-// for where the plugin's own words begin, so that no policy's text is taken for it.
-func exceedsQuota(err error, pod string) bool {
-	var answer apierrors.APIStatus
-	return apierrors.IsForbidden(err) && errors.As(err, &answer) &&
-		strings.HasPrefix(answer.Status().Message, fmt.Sprintf("pods %q is forbidden: exceeded quota: ", pod))
 }

@@ -103,6 +103,46 @@ func TestAQuotaAloneLetsAPodGoThatIsToBeReplaced(t *testing.T) {
 	}
 }
 
+// TestAQuotaKeepsAPodThatNoneCouldFollow even where the room of the present one is free.
+func TestAQuotaKeepsAPodThatNoneCouldFollow(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	with := func(memory string) corev1.ResourceRequirements {
+		list := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}
+		return corev1.ResourceRequirements{Requests: list, Limits: list}
+	}
+	for says, gone := range map[string]bool{
+		"requested: limits.memory=3Gi, used: limits.memory=2Gi, limited: limits.memory=3Gi":                  true,
+		"requested: limits.memory=4Gi, used: limits.memory=2Gi, limited: limits.memory=3Gi":                  false,
+		"requested: memory=4Gi,pods=1, used: memory=2Gi,pods=3, limited: memory=3Gi,pods=3":                  false,
+		"requested: requests.memory=3584Mi, used: requests.memory=2560Mi, limited: requests.memory=4Gi":      true,
+		"requested: requests.memory=3585Mi, used: requests.memory=2560Mi, limited: requests.memory=3Gi":      false,
+		"requested: pods=1, used: pods=3, limited: pods=3":                                                   true,
+		"requested: count/pods=1, used: count/pods=4, limited: count/pods=3":                                 false,
+		"requested: limits.cpu=1, used: limits.cpu=0, limited: limits.cpu=500m":                              false,
+		"requested: limits.cpu=some, used: limits.cpu=0, limited: limits.cpu=0":                              true,
+		"the words of another version of Kubernetes, which cannot be read, keep no Pod from being recreated": true,
+	} {
+		pod := aPod("c-2", "pod-2", "n2")
+		pod.Spec.InitContainers = []corev1.Container{{Name: "installer", Resources: with("1Gi")},
+			{Name: "mesh", Resources: with("512Mi"), RestartPolicy: &always}}
+		pod.Spec.Containers = []corev1.Container{{Name: "mysql", Resources: with("1Gi")},
+			{Name: "sidecar", Resources: with("512Mi")}}
+		forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "c-2",
+			errors.New("exceeded quota: q, "+says))
+		server := answering{newAPI(t, aVolume("c-2", "v-2"), pod), forbidden}
+		a := anActor(server.api)
+		a.client = server
+		err := a.change(t.Context(), aCluster(), nil, core.DeletePod{Instance: "c-2", UID: "pod-2",
+			Reason: core.ReasonRollout})
+		if is := !isThere(t, server.api, &corev1.Pod{}, "c-2"); is != gone || is != (err == nil) {
+			t.Errorf("%s: the Pod is gone: %t, and the error is %v", says, is, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "raise the quota") {
+			t.Errorf("%s: it is not said what to do: %v", says, err)
+		}
+	}
+}
+
 // The API server's own words for a quota are what tells it from a policy.
 func TestARealAPIServerNamesAQuotaThatAPodExceeds(t *testing.T) {
 	server := realAPIServer(t)
@@ -120,6 +160,9 @@ func TestARealAPIServerNamesAQuotaThatAPodExceeds(t *testing.T) {
 	awaitTaken(t, func() bool { return exceedsQuota(try(pod), "c-2") })
 	if err := try(pod); refusesSuccessor(err, "c-2") {
 		t.Errorf("a quota: %v", err)
+	}
+	if err := try(pod); !exceedsWithout(err, pod) { // it takes one, and none are allowed
+		t.Errorf("its words are not read: %v", err)
 	}
 	pod.Spec.HostNetwork = true
 	if err := try(pod); exceedsQuota(err, "c-2") || !refusesSuccessor(err, "c-2") {
