@@ -192,6 +192,9 @@ var events = []row[Reason]{
 	{ReasonNearlyFull,
 		"less than 10 % is free on the volumes of instances, until 12 % is: raise spec.storage.size; a notice, " +
 			"which hinders nothing", "runbooks.md#the-disk-is-full"},
+	{ReasonNotGrown,
+		"Kubernetes took a larger size of an instance's volume ten minutes ago or more, or says that it failed, and " +
+			"the volume has not grown; a notice, which hinders nothing", "provisioning.md#volumes"},
 	{ReasonFull, "the primary's volume is full, and commits hang until it has space", "runbooks.md#the-disk-is-full"},
 	{ReasonActionFailed, "Kubernetes, or an instance, refused what was to be done; it is tried again", ""},
 	{ReasonUnreadable,

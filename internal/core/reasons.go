@@ -161,6 +161,8 @@ const (
 	ReasonTaintLeft Reason = "OutOfServiceTaintLeft"
 	// Little of an instance's volume is free.
 	ReasonNearlyFull Reason = "VolumeNearlyFull"
+	// Kubernetes took a larger size of volumes, and they have not grown.
+	ReasonNotGrown Reason = "VolumeNotGrown"
 	// The primary's is full, and commits hang.
 	ReasonFull Reason = "PrimaryFull"
 	// Somebody wrote into the primary's Lease what only the operator hands out.

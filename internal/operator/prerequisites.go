@@ -32,6 +32,7 @@ type prerequisites struct {
 	users    map[types.NamespacedName]userSecret // by Cluster: of the application
 	stores   map[types.NamespacedName]userSecret // by Cluster: the files of the archive's store
 	refusals map[types.UID]refusal               // of volumes to grow, by claim
+	behind   map[types.UID]notYet                // the volumes that have not grown yet, by claim
 
 	attempts attempts
 }
@@ -39,7 +40,7 @@ type prerequisites struct {
 func newPrerequisites(cached client.Client, live client.Reader) *prerequisites {
 	return &prerequisites{applier: applier{client: cached, live: live},
 		users: map[types.NamespacedName]userSecret{}, stores: map[types.NamespacedName]userSecret{},
-		refusals: map[types.UID]refusal{}}
+		refusals: map[types.UID]refusal{}, behind: map[types.UID]notYet{}}
 }
 
 // forget drops what is remembered of a Cluster.
@@ -50,6 +51,7 @@ func (p *prerequisites) forget(cluster types.NamespacedName) {
 	defer p.mu.Unlock()
 	delete(p.users, cluster)
 	delete(p.stores, cluster)
+	p.forgetBehind(cluster)
 	maps.DeleteFunc(p.refusals, func(_ types.UID, r refusal) bool { return r.cluster == cluster })
 }
 
@@ -79,6 +81,7 @@ func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (ca *pk
 	}
 	p.attempts.keepOnly(client.ObjectKeyFromObject(c), list)
 	err = together(err, p.attempts.all(ctx, c, list, &asides))
+	asides = append(asides, p.notGrown(ctx, c)...)
 	return ca, slices.Compact(asides), err
 }
 
