@@ -373,7 +373,7 @@ type InitDBSpec struct {
 	Owner string `json:"owner,omitempty"`
 
 	// Secret of type kubernetes.io/basic-auth with username and password of
-	// the owner. One is made when empty.
+	// the owner. One is made when empty: <cluster>-app, which cannot be named here.
 	// +optional
 	Secret *LocalObjectReference `json:"secret,omitempty"`
 

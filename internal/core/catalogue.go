@@ -339,6 +339,7 @@ var problems = []row[Reason]{
 	{ProblemSecretIncomplete,
 		"the Secret lacks username or password, has a password of more than 256 bytes, or names another owner, a " +
 			"reserved account, or by now another account; a cluster that is made keeps its account, and goes on", ""},
+	{ProblemSecretOwn, "initdb.secret names the Secret <cluster>-app, which the operator makes itself", ""},
 	{ProblemAuthorityBroken, "the Secret <cluster>-ca is damaged, or its certificate has ended; restore it, or have " +
 		"another made", "security.md#tls"},
 	{ProblemAuthorityEnds, "the certificate in the Secret <cluster>-ca ends before long, and with it TLS between the " +

@@ -100,6 +100,7 @@ const (
 const (
 	ProblemSecretMissing    Reason = "SecretMissing"
 	ProblemSecretIncomplete Reason = "SecretIncomplete"
+	ProblemSecretOwn        Reason = "SecretIsTheOperators"
 	ProblemAuthorityBroken  Reason = "CertificateAuthorityBroken"
 	ProblemAuthorityEnds    Reason = "CertificateAuthorityEnds"
 	ProblemNameTaken        Reason = "NameTaken"

@@ -287,6 +287,9 @@ func (p *prerequisites) accounts(authority *pki.CA, asides *[]core.Problem) []at
 		return list
 	}
 	return append(list, attempt{"application", func(ctx context.Context, c *v1alpha1.Cluster) error {
+		if err := namesItsOwn(c); err != nil {
+			return err
+		}
 		var user []core.Problem
 		build := p.appSecret(ctx, authority.Trust(), &user)
 		err := p.account(ctx, c, resources.Names(c.Name).AppSecret(), build, asides)

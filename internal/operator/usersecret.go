@@ -94,6 +94,20 @@ func (p *prerequisites) userSecret(ctx context.Context, c *v1alpha1.Cluster) (us
 	return userSecret{uid: c.UID, generation: c.Generation, read: read, data: s.Data}, err
 }
 
+// namesItsOwn refuses a Cluster whose spec.bootstrap.initdb.secret is the Secret that the operator makes of it: it is
+// told to be missing, and where the user makes it, to be in the way. A cluster that is made has its account in it.
+func namesItsOwn(c *v1alpha1.Cluster) error {
+	own, b := resources.Names(c.Name).AppSecret(), c.Spec.Bootstrap
+	isMade := c.Status.EstablishedAt != nil
+	if isMade || b == nil || b.InitDB == nil || b.InitDB.Secret == nil || b.InitDB.Secret.Name != own {
+		return nil
+	}
+	return &userError{core.Problem{Reason: core.ProblemSecretOwn, Message: "spec.bootstrap.initdb.secret names the " +
+		"Secret " + own + ", which the operator makes itself: leave initdb.secret out, and a password is made; or " +
+		"put username and password into a Secret of another name, name that one, and delete " + own + " if you have " +
+		"created it"}}
+}
+
 // keepUser remembers an account that can be used. One that is missing or not
 // complete is looked for again at once: somebody is mending it.
 func (p *prerequisites) keepUser(c *v1alpha1.Cluster, user userSecret) {
