@@ -184,7 +184,7 @@ func (p *prerequisites) inherit(ctx context.Context, c *v1alpha1.Cluster, obj cl
 func (p *prerequisites) leaf(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, instance string) error {
 	leaf := pki.InstanceLeaf(instance, c.Namespace, resources.ServiceNames(c, instance)...)
 	if also := c.Spec.Certificates; also != nil {
-		leaf.DNSNames = append(leaf.DNSNames, also.ServerAltDNSNames...)
+		leaf.Add(also.ServerAltDNSNames...)
 	}
 	return p.secret(ctx, c, resources.TLSSecret(instance), func(data map[string][]byte) (*corev1.Secret, error) {
 		bundle, now := resources.BundleOf(data), time.Now()

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -231,14 +232,19 @@ func TestACertificateIsGoodForTheNamesOfTheUser(t *testing.T) {
 	must(t, err)
 	must(t, p.leaf(t.Context(), c, ca, "c-1"))
 	c.Spec.Certificates = &v1alpha1.CertificatesSpec{ServerAltDNSNames: []string{"db.example.com", "*.svc.corp.local"}}
+	must(t, p.leaf(t.Context(), c, ca, "c-1")) // the address alone is a reason to issue another
+	c.Spec.Certificates.ServerAltDNSNames = append(c.Spec.Certificates.ServerAltDNSNames, "192.0.2.7")
 	must(t, p.leaf(t.Context(), c, ca, "c-1"))
 	var s corev1.Secret
 	must(t, a.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: resources.TLSSecret("c-1")}, &s))
 	block, _ := pem.Decode(s.Data[corev1.TLSCertKey])
 	cert, err := x509.ParseCertificate(block.Bytes)
 	must(t, err)
-	for _, name := range []string{"db.example.com", "x.svc.corp.local", "c-1.ns.svc"} {
+	for _, name := range []string{"db.example.com", "x.svc.corp.local", "c-1.ns.svc", "192.0.2.7", "127.0.0.1"} {
 		must(t, cert.VerifyHostname(name))
+	}
+	if slices.Contains(cert.DNSNames, "192.0.2.7") {
+		t.Error("an address is among the names of DNS")
 	}
 }
 

@@ -46,6 +46,18 @@ func InstanceLeaf(instance, namespace string, services ...string) Leaf {
 	return leaf
 }
 
+// Add has a certificate be good for more names. Who comes by an address looks for it among the addresses, and not
+// among the names of DNS.
+func (l *Leaf) Add(names ...string) {
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			l.IPs = append(l.IPs, ip)
+		} else {
+			l.DNSNames = append(l.DNSNames, name)
+		}
+	}
+}
+
 // BackupLeaf is the certificate by which the Job of a backup is let in by mysqld. It opens
 // no route of the control API.
 func BackupLeaf() Leaf {
@@ -115,6 +127,11 @@ func (ca *CA) Flaw(b Bundle, leaf Leaf, now time.Time) string {
 	for _, name := range leaf.DNSNames {
 		if !slices.Contains(cert.DNSNames, name) {
 			return "it lacks the name " + name
+		}
+	}
+	for _, ip := range leaf.IPs {
+		if !slices.ContainsFunc(cert.IPAddresses, ip.Equal) {
+			return "it lacks the address " + ip.String()
 		}
 	}
 	return ""
