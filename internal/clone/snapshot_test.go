@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -213,10 +214,12 @@ func TestASessionEndsWithATypedError(t *testing.T) {
 			return nil
 		}, Incomplete},
 	} {
-		donor := fakeDonor{play: c.play}
-		if err := donor.against(t.Context(), t, new(list), 300*time.Millisecond); !errors.Is(err, c.why) {
-			t.Errorf("%s: %v", name, err)
-		}
+		synctest.Test(t, func(t *testing.T) { // one that is slow on a busy machine is not silent
+			donor := fakeDonor{play: c.play}
+			if err := donor.against(t.Context(), t, new(list), time.Second); !errors.Is(err, c.why) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 
@@ -226,11 +229,13 @@ func TestADonorIsToldWhenOneConnectionFailed(t *testing.T) {
 		"broken": func(*conn) error { return io.ErrClosedPipe },
 		"silent": func(c *conn) error { _, err := c.read(); return err },
 	} {
-		donor := fakeDonor{play: play}
-		err := donor.against(t.Context(), t, new(list), 300*time.Millisecond)
-		if err == nil || !slices.Equal(donor.givenUp, []uint32{errInterrupted}) {
-			t.Errorf("%s: %v, and the donor was told %v", name, err, donor.givenUp)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			donor := fakeDonor{play: play}
+			err := donor.against(t.Context(), t, new(list), time.Second)
+			if err == nil || !slices.Equal(donor.givenUp, []uint32{errInterrupted}) {
+				t.Errorf("%s: %v, and the donor was told %v", name, err, donor.givenUp)
+			}
+		})
 	}
 }
 
