@@ -10,13 +10,26 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
-// crash kills mysqld and returns when its manager waits for the operator.
+// crash kills mysqld and returns when its manager waits for the operator, which it does until restart: after
+// agent.VerdictWait it would start mysqld by itself, and whoever copies its data may need longer.
 func (w *world) crash(n *node) {
 	w.t.Helper()
 	_ = n.proc().handle.Kill()
 	w.await(n, "stopped", func(r core.Report) bool { return r.State == core.Stopped && r.Reason == "MysqldCrashed" })
+	n.m.update(func(s *state) {
+		s.mysqld.problem = &agent.Problem{Generation: s.cluster.view.Generation, RetryAt: time.Now().Add(time.Hour),
+			Problem: core.Problem{Reason: core.InstanceStartFailed, Message: "the test is not ready"}}
+	})
+}
+
+// restart is the operator's word to a manager that waits for it.
+func (w *world) restart(n *node) {
+	w.t.Helper()
+	w.order(n, control.RestartInPlace{Epoch: w.epoch()})
+	n.m.update(func(s *state) { s.mysqld.problem = nil })
 }
 
 // TestAPrimaryThatHasLostWritesStaysClosed holds that a primary whose storage lost what a replica has does not
@@ -36,7 +49,7 @@ func TestAPrimaryThatHasLostWritesStaysClosed(t *testing.T) {
 	data, kept := one.opt.Dirs.Data, t.TempDir()
 	copyOver(t, data, kept)
 	began := time.Now()
-	w.order(one, control.RestartInPlace{Epoch: w.epoch()})
+	w.restart(one)
 	w.await(one, "writable again", func(r core.Report) bool { return r.WritableEpoch == w.epoch() })
 	t.Logf("a primary that has lost nothing is writable %s after its order", time.Since(began))
 
@@ -47,7 +60,7 @@ func TestAPrimaryThatHasLostWritesStaysClosed(t *testing.T) {
 	must(t, os.RemoveAll(data))
 	must(t, os.Mkdir(data, 0o750))
 	copyOver(t, kept, data)
-	w.order(one, control.RestartInPlace{Epoch: w.epoch()})
+	w.restart(one)
 	r := w.await(one, "closed", func(r core.Report) bool { return r.Reason == core.InstanceTransactionsMissing })
 	<-time.After(time.Second)
 	r = one.report()
@@ -78,7 +91,7 @@ func TestAPrimaryThatIsLeftAloneTakesWritesAgain(t *testing.T) {
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.InstanceNames = []string{"db-1", "db-2", "db-3"} })
 	w.crash(one)
 	began := time.Now()
-	w.order(one, control.RestartInPlace{Epoch: w.epoch()})
+	w.restart(one)
 	w.await(one, "writable again", func(r core.Report) bool { return r.WritableEpoch == w.epoch() })
 	t.Logf("a primary that is left alone is writable %s after its order", time.Since(began))
 }
