@@ -56,9 +56,11 @@ func TestAReplicaSurvivesTheBackupThatIsTakenOfIt(t *testing.T) {
 		w.exec(db, "ALTER TABLE old DISCARD TABLESPACE")
 		w.exec(db, "INSERT INTO t (v) VALUES (1)")
 		w.await(two, "hindered", func(r core.Report) bool {
-			return r.Reason == core.ReasonBroken && r.Server.Replication.CopyHinders
+			return r.Reason == core.ReasonBroken && r.Server != nil && r.Server.Replication.CopyHinders
 		})
 	})
 	w.awaitRows(w.app(two), 1)
-	w.await(two, "well", func(r core.Report) bool { return r.Reason == "" && r.Server.Replication.SQLRunning })
+	w.await(two, "well", func(r core.Report) bool {
+		return r.Reason == "" && r.Server != nil && r.Server.Replication.SQLRunning
+	})
 }

@@ -11,7 +11,7 @@ import (
 // awaitArchived waits until the newest transaction of the primary is archived.
 func (w *world) awaitArchived(n *node) {
 	w.t.Helper()
-	uuid := n.report().Server.UUID
+	uuid := w.answers(n).Server.UUID
 	newest := lastNumber(w.executed(n).Of(uuid).String())
 	w.await(n, "archived", func(r core.Report) bool {
 		if r.Archive == nil || r.Archive.GTIDs == "" {

@@ -51,7 +51,7 @@ func TestAClosedPrimaryGivesItsDataAlthoughClientsGoOnWriting(t *testing.T) {
 	if why := readyz(one.m); why != "ok\n" && time.Since(began) > agent.FollowGrace {
 		t.Errorf("it is not ready for readers: %s", why)
 	}
-	epoch := w.grant("db-1", core.ProofManagerFenced, "db-1", one.report().Server.Executed.String(), 1)
+	epoch := w.grant("db-1", core.ProofManagerFenced, "db-1", w.answers(one).Server.Executed.String(), 1)
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.Operation = nil })
 	w.awaitPrimary(one, epoch)
 	ws.awaitMore(20)

@@ -42,7 +42,7 @@ func (w *world) hasReceivedOnly(n []*node, rows int) {
 	held := w.executed(n[0]) // its last report may be from before all of it
 	for _, away := range n[1:] {
 		w.await(away, "holding what it could not apply", func(r core.Report) bool {
-			return r.Server.Holds().Contains(held) && !r.Server.Executed.Contains(held)
+			return r.Server != nil && r.Server.Holds().Contains(held) && !r.Server.Executed.Contains(held)
 		})
 	}
 	for _, gone := range n {

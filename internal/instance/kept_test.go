@@ -44,7 +44,7 @@ func TestTheVolumesOfADeletedClusterAreAdopted(t *testing.T) {
 			t.Errorf("%s says %+v, and remembers %+v", n.opt.Instance, r, n.remembers())
 		}
 	}
-	epoch := w.grant("db-2", core.ProofAdopted, "", two.report().Server.Holds().String(), 0)
+	epoch := w.grant("db-2", core.ProofAdopted, "", w.answers(two).Server.Holds().String(), 0)
 	w.awaitPrimary(two, epoch)
 	w.awaitFollowing(one)
 	db := w.asApp(two, "app-password-2")

@@ -136,7 +136,7 @@ func TestAPrimaryWhoseSessionsAwaitAcknowledgementsIsKilledRatherThanAcknowledgi
 			t.Error("a client read success for a commit that nobody acknowledged")
 		}
 	}
-	epoch := w.grant("db-2", core.ProofManagerFenced, "db-1", two.report().Server.Holds().String(), 0)
+	epoch := w.grant("db-2", core.ProofManagerFenced, "db-1", w.answers(two).Server.Holds().String(), 0)
 	w.awaitPrimary(two, epoch)
 	w.exec(w.app(two), "INSERT INTO t (v) VALUES (99)")
 	// What nobody acknowledged was cut off before recovery, so that it follows
@@ -229,7 +229,7 @@ func TestAStoppingPrimaryHandsOver(t *testing.T) {
 	w.join(two, one)
 	one.m.terminate()
 	w.await(one, "terminating", func(r core.Report) bool { return r.Terminating && r.WritableEpoch == 1 })
-	r := w.order(one, control.Demote{Epoch: 2})
+	r := w.demotes(one)
 	epoch := w.grant("db-2", core.ProofManagerFenced, "db-1", r.Server.Executed.String(), 0)
 	began := time.Now()
 	w.awaitPrimary(two, epoch)
@@ -238,7 +238,7 @@ func TestAStoppingPrimaryHandsOver(t *testing.T) {
 		must(t, err)
 		one.done <- nil
 		t.Logf("ended %s after its successor was promoted", time.Since(began))
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the former primary does not end")
 	}
 	if last := one.report(); last.State != core.Stopped || last.Reason != "Terminated" {

@@ -144,10 +144,7 @@ func three(t *testing.T) (*world, []*node) {
 // switchover does what the operator does.
 func (w *world) switchover(from, to *node, acks int32) {
 	w.t.Helper()
-	r := w.order(from, control.Demote{Epoch: w.epoch() + 1})
-	if r.Server == nil {
-		w.t.Fatalf("the demoted primary was killed: %+v", r)
-	}
+	r := w.demotes(from)
 	w.awaitPrimary(to, w.grant(to.opt.Instance, core.ProofManagerFenced, from.opt.Instance,
 		r.Server.Executed.String(), acks))
 }
@@ -316,7 +313,7 @@ func TestAStoppedOnlyInstanceAcknowledgesNothingThatItDoesNotHave(t *testing.T) 
 	case err := <-one.done:
 		must(t, err)
 		one.done <- nil
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("it does not end")
 	}
 	if who, _ := w.kube.holder(); who != "" {

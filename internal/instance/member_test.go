@@ -150,7 +150,7 @@ func TestTheLifeOfAGroup(t *testing.T) {
 	case err := <-next.done:
 		must(t, err)
 		next.done <- nil
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("it does not end")
 	}
 	if lost := ws.lost(w.app(last)); len(lost) > 0 {
@@ -253,11 +253,11 @@ func (w *world) excludedUntilAdmitted(ordinal int) *node {
 	})
 	back := w.start(ordinal)
 	w.await(back, "left out", func(r core.Report) bool {
-		return r.Reason == "LeftOut" && r.Server.Group.State == core.MemberOffline
+		return r.Reason == "LeftOut" && r.Server != nil && r.Server.Group.State == core.MemberOffline
 	})
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.DivergedInstances = []string{name} })
 	w.await(back, "diverged", func(r core.Report) bool {
-		return r.Reason == "Diverged" && r.Errant.Equal(r.Server.Executed)
+		return r.Reason == "Diverged" && r.Server != nil && r.Errant.Equal(r.Server.Executed)
 	})
 	w.kube.edit(func(c *v1alpha1.Cluster) {
 		c.Status.DivergedInstances, c.Status.GroupReplication.LeftOut[0].Admitted = nil, true
@@ -295,7 +295,9 @@ func TestAMemberThatIsBackLetsClientsInAgain(t *testing.T) {
 	w.joinGroup(n[1], n[0])
 	w.joinGroup(n[2], n[1])
 	must(t, n[2].proc().handle.Signal(syscall.SIGSTOP))
-	w.await(n[0], "a group of two", func(r core.Report) bool { return len(r.Server.Group.Members) == 2 })
+	w.await(n[0], "a group of two", func(r core.Report) bool {
+		return r.Server != nil && len(r.Server.Group.Members) == 2
+	})
 	must(t, n[2].proc().handle.Signal(syscall.SIGCONT))
 	w.await(n[2], "expelled", func(r core.Report) bool { // and for seconds, until it may join again
 		return r.Server != nil && r.Server.Group != nil && r.Server.Group.State != core.MemberOnline
@@ -324,10 +326,12 @@ func TestAPrimaryThatWasExpelledComesBackByItself(t *testing.T) {
 	w.exec(w.app(n[0]), "CREATE TABLE t (id INT PRIMARY KEY)")
 	db := w.rootOf(n[0])
 	must(t, n[0].proc().handle.Signal(syscall.SIGSTOP))
-	w.await(n[1], "a group of two", func(r core.Report) bool { return len(r.Server.Group.Members) == 2 })
+	w.await(n[1], "a group of two", func(r core.Report) bool {
+		return r.Server != nil && len(r.Server.Group.Members) == 2
+	})
 	must(t, n[0].proc().handle.Signal(syscall.SIGCONT))
 	w.await(n[0], "expelled", func(r core.Report) bool {
-		return r.Reason == core.MemberIsInError && r.Server.SuperReadOnly && !r.TakesWrites()
+		return r.Reason == core.MemberIsInError && r.Server != nil && r.Server.SuperReadOnly && !r.TakesWrites()
 	})
 	var refused *driver.MySQLError
 	if _, err := db.Exec("INSERT INTO app_db.t VALUES (1)"); !errors.As(err, &refused) || refused.Number != 1290 {

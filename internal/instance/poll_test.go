@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/mysql"
@@ -88,7 +87,7 @@ func TestAServerIsNotAskedForTheSideThatItDoesNotHave(t *testing.T) {
 	}
 	check(one, two)
 	w.exec(db, "INSERT INTO t (v) VALUES (1)")
-	r := w.order(one, control.Demote{Epoch: w.epoch() + 1})
+	r := w.demotes(one)
 	w.awaitPrimary(two, w.grant("db-2", core.ProofManagerFenced, "db-1", r.Server.Executed.String(), 1))
 	check(two, one)
 }

@@ -69,7 +69,7 @@ func TestAPrimaryThatHasLostWritesStaysClosed(t *testing.T) {
 		t.Fatalf("a primary that has lost writes says %+v", r)
 	}
 	w.order(one, control.Demote{Epoch: w.epoch() + 1})
-	epoch := w.grant("db-2", core.ProofManagerFenced, "db-1", two.report().Server.Executed.String(), 0)
+	epoch := w.grant("db-2", core.ProofManagerFenced, "db-1", w.answers(two).Server.Executed.String(), 0)
 	w.awaitPrimary(two, epoch)
 	w.awaitFollowing(one)
 	w.exec(w.app(two), "INSERT INTO t (v) VALUES (4)")

@@ -233,7 +233,7 @@ func TestAClusterIsRestoredToAnyTransaction(t *testing.T) {
 	from.awaitRows(from.app(two), 4)
 	from.awaitArchived(one)
 	// A switchover: the archive goes on with the next primary.
-	r := from.order(one, control.Demote{Epoch: from.epoch() + 1})
+	r := from.demotes(one)
 	epoch := from.grant("db-2", core.ProofManagerFenced, "db-1", r.Server.Executed.String(), 0)
 	from.awaitPrimary(two, epoch)
 	db = from.app(two)
@@ -243,7 +243,7 @@ func TestAClusterIsRestoredToAnyTransaction(t *testing.T) {
 	until(t, "time passes", func() bool { return time.Now().UTC().Format("2006-01-02T15:04:05.000000Z") > at })
 	from.exec(db, "INSERT INTO t (v) VALUES (6)")
 	from.exec(db, "DROP TABLE t")
-	uuid := two.report().Server.UUID
+	uuid := from.answers(two).Server.UUID
 	last := lastNumber(from.executed(two).Of(uuid).String())
 	from.awaitArchived(two)
 	until(t, "the primary holds its logs, and the former one does not", func() bool {

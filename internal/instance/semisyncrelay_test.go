@@ -29,17 +29,17 @@ func TestWhatAReplicaAcknowledgedOutlivesItsMysqld(t *testing.T) {
 			must(t, err)
 			_, err = holds.ExecContext(t.Context(), "LOCK TABLES app_db.t READ") // the applier waits
 			must(t, err)
-			before := two.report().Server.Executed
+			before := w.executed(two)
 			for range rows {
 				w.exec(db, "INSERT INTO t (v) VALUES (1)")
 			}
 			written, err := one.m.roles.Executed(t.Context())
 			must(t, err)
-			w.await(two, "holding what it acknowledged", func(r core.Report) bool {
+			replica := w.await(two, "holding what it acknowledged", func(r core.Report) bool {
 				return r.Server != nil && r.Server.Holds().Contains(written)
 			})
-			if !two.report().Server.Executed.Equal(before) || !one.report().Server.SemiSync.SourceActive {
-				t.Fatalf("the replica has applied it, or the primary did not wait: %+v", two.report().Server)
+			if !replica.Server.Executed.Equal(before) || !w.answers(one).Server.SemiSync.SourceActive {
+				t.Fatalf("the replica has applied it, or the primary did not wait: %+v", replica.Server)
 			}
 			w.crashManager(one)
 			w.crashManager(two)

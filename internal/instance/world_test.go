@@ -223,7 +223,7 @@ func (w *world) crashManager(nd *node) {
 	select {
 	case <-nd.done:
 		nd.done <- nil
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		w.t.Error("the manager does not end")
 	}
 	if p := nd.m.launcher.lastChild(); p.running() {

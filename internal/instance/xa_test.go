@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
-	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/store"
@@ -86,7 +85,7 @@ func TestWhatXACommitsDuringADemotionIsPartOfTheFinalPosition(t *testing.T) {
 	until(t, "some are committed", func() bool { return xa.tried.Load() >= 3 })
 	watch, words := make(chan struct{}), make(chan []gtid.Set)
 	go func() { words <- one.promisedWith(w.epoch()+1, watch) }()
-	r := w.order(one, control.Demote{Epoch: w.epoch() + 1})
+	r := w.demotes(one)
 	xa.refused.Store(nil)
 	until(t, "a commit is refused from then on", func() bool { return xa.refused.Load() != nil })
 	close(xa.stop)
