@@ -13,11 +13,15 @@ func TestNothingHappensAfterNow(t *testing.T) {
 	back := &Return{At: ahead}
 	s := Status{FailingSince: ahead, LastFailover: before, CurrentPrimaryAt: ahead, Return: back,
 		Promotion: &Promotion{WritableSince: ahead},
-		Operation: &Operation{StartedAt: ahead, PausedAt: ahead.Add(time.Second), Deadline: ahead.Add(10 * time.Second)}}
+		Operation: &Operation{StartedAt: ahead, PausedAt: ahead.Add(time.Second),
+			Deadline: ahead.Add(10 * time.Second)},
+	}
 	s.NoneAfter(now)
-	for what, at := range map[string]time.Time{"FailingSince": s.FailingSince, "CurrentPrimaryAt": s.CurrentPrimaryAt,
-		"Return": s.Return.At, "WritableSince": s.Promotion.WritableSince, "StartedAt": s.Operation.StartedAt,
-		"PausedAt": s.Operation.PausedAt, "Deadline": s.Operation.Deadline.Add(-10 * time.Second)} {
+	for what, at := range map[string]time.Time{
+		"FailingSince": s.FailingSince, "CurrentPrimaryAt": s.CurrentPrimaryAt, "Return": s.Return.At,
+		"WritableSince": s.Promotion.WritableSince, "StartedAt": s.Operation.StartedAt,
+		"PausedAt": s.Operation.PausedAt, "Deadline": s.Operation.Deadline.Add(-10 * time.Second),
+	} {
 		if !at.Equal(now) {
 			t.Errorf("%s is %s, want %s", what, at, now)
 		}
