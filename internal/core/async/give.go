@@ -176,8 +176,8 @@ func (d *decision) giveOrOpen() {
 	refused := d.ordersRefusedBelow(holder.Name) != 0
 	if have < need && d.Cluster.Durability.Mode.WaitsForEver() && !refused {
 		if len(d.dependents()) == 0 {
-			d.Doing(fmt.Sprintf("%d of %d replicas that a commit needs are attached: waiting for %s", have, need,
-				strings.Join(d.laggards(), ", ")))
+			d.Doing(fmt.Sprintf("%d of %d replicas that a commit needs are attached: waiting for %s%s", have, need,
+				strings.Join(d.laggards(), ", "), d.whoNeedsCopy()))
 		}
 		return
 	}
@@ -188,6 +188,16 @@ func (d *decision) giveOrOpen() {
 	d.grant(election{winner: holder.Name, podUID: r.PodUID, node: r.Node, holds: r.Server.Holds()},
 		proof, d.promotionAcks())
 	d.Doing("making " + holder.Name + " writable again")
+}
+
+// whoNeedsCopy are those that are waited for, and need a human.
+func (d *decision) whoNeedsCopy() (text string) {
+	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
+		if r, known := in.Report.Get(); known && r.NeedsReclone {
+			text += "; replication of " + in.Name + " is broken: " + replicationError(r)
+		}
+	})
+	return text
 }
 
 // ready counts the replicas that acknowledge from the first commit on, for they hold

@@ -189,7 +189,7 @@ func (d *decision) judgeReplication(in *core.Instance, r core.Report) {
 	case sick == "":
 		d.Status.Broken = draft.Without(d.Status.Broken, name)
 	case slices.Contains(d.Status.Broken, name):
-	case d.Status.Operation != nil || !d.takesWrites():
+	case (d.Status.Operation != nil || !d.takesWrites()) && !d.waitsForCopyOf(r):
 		// While the primary changes, appliers and receivers stop for a moment, with errors.
 	case d.hasJustChanged():
 		d.RecheckAt(d.Status.Promotion.WritableSince.Add(attachTime))
@@ -198,6 +198,12 @@ func (d *decision) judgeReplication(in *core.Instance, r core.Report) {
 		slices.Sort(d.Status.Broken)
 		d.Warn(core.ReasonBroken, "replication of "+name+" is broken: "+sick)
 	}
+}
+
+// waitsForCopyOf reports whether a primary that is closed until enough replicas have its data would wait for ever
+// for this one. A copy alone gives it what it lacks, and it holds data: nobody but a human throws those away.
+func (d *decision) waitsForCopyOf(r core.Report) bool {
+	return r.NeedsReclone && d.inGiving() && d.diagnosis.name == core.PrimaryClosed
 }
 
 // hasJustChanged reports whether replicas may still be on their way to a new primary.
