@@ -103,9 +103,9 @@ func namesItsOwn(c *v1alpha1.Cluster) error {
 		return nil
 	}
 	return &userError{core.Problem{Reason: core.ProblemSecretOwn, Message: "spec.bootstrap.initdb.secret names the " +
-		"Secret " + own + ", which the operator makes itself: leave initdb.secret out, and a password is made; or " +
-		"put username and password into a Secret of another name, name that one, and delete " + own + " if you have " +
-		"created it"}}
+		"Secret " + own + ", which the operator makes itself. spec.bootstrap cannot be changed: delete this Cluster, " +
+		"which holds no data yet, and create it without initdb.secret, so that a password is made, or with a Secret " +
+		"of another name; delete " + own + " if you have created it"}}
 }
 
 // keepUser remembers an account that can be used. One that is missing or not
