@@ -236,7 +236,7 @@ func usableAuthority(c *v1alpha1.Cluster, b pki.Bundle) (*pki.CA, error) {
 	switch {
 	case errors.As(err, &trust):
 		return ca, brokenAuthority(c, "is damaged: "+err.Error()+"; until it is mended no certificate is made or "+
-			"renewed, and the instances go on with those that they have; restore it, make ca.crt the same as tls.crt")
+			"renewed, and the instances go on with those that they have; "+trust.Remedy())
 	case err != nil:
 		return nil, brokenAuthority(c, "is damaged: "+err.Error()+"; restore it")
 	case ca.HasEnded(time.Now()):

@@ -2,8 +2,13 @@ package pki
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
+	"math/big"
 	"testing"
 )
 
@@ -49,6 +54,36 @@ func TestAnAuthorityIsTrustedBesideAFormerOne(t *testing.T) {
 		if len(trust) > 0 && !bytes.Equal(ca.Trust(), trust) {
 			t.Errorf("ca.crt is %s, and is given out as %s", what, ca.Trust())
 		}
+	}
+}
+
+// TestAnAuthorityNeedsTheRootAboveIt holds that ca.crt of an authority that another one has signed leads up to
+// one that has signed itself, as OpenSSL wants it.
+func TestAnAuthorityNeedsTheRootAboveIt(t *testing.T) {
+	root := parsed(t, bundleOf(t, "root"))
+	root.cert.MaxPathLen, root.cert.MaxPathLenZero = -1, false
+	template := *root.cert
+	template.SerialNumber, template.Subject, template.RawSubject = big.NewInt(7), pkix.Name{CommonName: "between"}, nil
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, keyPEM, err := sign(&template, root.cert, key, root.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ParseCA(Bundle{CA: cert, Cert: cert, Key: keyPEM})
+	lacks := (*TrustError)(nil)
+	wants := "append the certificate of " + root.cert.Subject.String() + " to ca.crt"
+	if !errors.As(err, &lacks) || lacks.Remedy() != wants {
+		t.Errorf("without its root: %v", err)
+	}
+	other := bundleOf(t, "other")
+	if _, err = ParseCA(Bundle{CA: append(bytes.Clone(cert), other.CA...), Cert: cert, Key: keyPEM}); err == nil {
+		t.Error("with another root it is taken")
+	}
+	if _, err = ParseCA(Bundle{CA: append(bytes.Clone(cert), root.trust...), Cert: cert, Key: keyPEM}); err != nil {
+		t.Errorf("with its root: %v", err)
 	}
 }
 
