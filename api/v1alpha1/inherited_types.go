@@ -14,6 +14,7 @@ type AnnotationValue string
 // InheritedMetadata is what every made object carries besides the operator's own.
 type InheritedMetadata struct {
 	// +kubebuilder:validation:MaxProperties=128
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('mysql.cnmsql.co/') && !k.startsWith('cnmsql.cnmsql.co/'))",message="spec.inheritedMetadata.labels: names that begin with mysql.cnmsql.co/ or cnmsql.cnmsql.co/ are the operator's; remove them"
 	// +optional
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 	// +kubebuilder:validation:MaxProperties=128

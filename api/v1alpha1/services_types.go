@@ -90,7 +90,7 @@ type ServiceTemplate struct {
 }
 
 // ServiceTemplateMetadata is laid on the metadata of a Service; the operator's own
-// labels win.
+// labels win. Names that begin with mysql.cnmsql.co/ or cnmsql.cnmsql.co/ are left out.
 type ServiceTemplateMetadata struct {
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`

@@ -38,11 +38,24 @@ func meta(c *v1alpha1.Cluster, name, component string) metav1.ObjectMeta {
 			v1alpha1.GroupVersion.WithKind("Cluster"))},
 	}
 	if in := c.Spec.InheritedMetadata; in != nil {
-		maps.Copy(m.Labels, texts(in.Labels))
-		m.Annotations = maps.Clone(in.Annotations)
+		maps.Copy(m.Labels, usersOf(texts(in.Labels)))
+		m.Annotations = usersOf(in.Annotations)
 	}
 	maps.Copy(m.Labels, ownLabels(c, component))
 	return m
+}
+
+// isReserved reports whether a name of a label or an annotation is the operator's, by which it knows
+// objects, and Services find Pods. The schema refuses those of a user; an object of before may have them.
+func isReserved(key string) bool {
+	return strings.HasPrefix(key, "mysql.cnmsql.co/") || strings.HasPrefix(key, "cnmsql.cnmsql.co/")
+}
+
+// usersOf is what of a user's labels or annotations is put on objects; nil if there is nothing.
+func usersOf(in map[string]string) map[string]string {
+	out := maps.Clone(in)
+	maps.DeleteFunc(out, func(key, _ string) bool { return isReserved(key) })
+	return out
 }
 
 // texts are labels or annotations of the spec as Kubernetes has them; nil if there are none.
@@ -109,15 +122,12 @@ func LackedOfInherited(c *v1alpha1.Cluster, obj metav1.Object) map[string]any {
 			out[field] = some
 		}
 	}
-	group := v1alpha1.GroupVersion.Group + "/"
 	own := ownLabels(c, "")
 	lacked("labels", texts(in.Labels), obj.GetLabels(), func(key string) bool {
 		_, is := own[key]
-		return is || strings.HasPrefix(key, group)
+		return is || isReserved(key)
 	})
-	lacked("annotations", in.Annotations, obj.GetAnnotations(), func(key string) bool {
-		return strings.HasPrefix(key, group)
-	})
+	lacked("annotations", in.Annotations, obj.GetAnnotations(), isReserved)
 	if len(out) == 0 {
 		return nil
 	}

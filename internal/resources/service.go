@@ -136,9 +136,9 @@ func layOn(c *v1alpha1.Cluster, s *corev1.Service, t *v1alpha1.ServiceTemplate) 
 	if t == nil {
 		return
 	}
-	maps.Copy(s.Labels, t.Metadata.Labels)
+	maps.Copy(s.Labels, usersOf(t.Metadata.Labels))
 	maps.Copy(s.Labels, ownLabels(c, componentCluster))
-	for key, value := range t.Metadata.Annotations {
+	for key, value := range usersOf(t.Metadata.Annotations) {
 		annotate(&s.ObjectMeta, key, value)
 	}
 	s.Spec.Type = t.Spec.Type

@@ -73,6 +73,8 @@ func TestRulesForANewCluster(t *testing.T) {
 		"inherited label":               {"inheritedMetadata: {labels: {team: data_platform-1.x, no: ''}}", ""},
 		"inherited label with a space": {"inheritedMetadata: {labels: {team: data platform}}",
 			"the value of a label holds only"},
+		"the operator's label": {"inheritedMetadata: {labels: {mysql.cnmsql.co/role: primary}}",
+			"names that begin with mysql.cnmsql.co/ or cnmsql.cnmsql.co/ are the operator's"},
 		"inherited annotation":      {"inheritedMetadata: {annotations: {example.com/team: a}}", ""},
 		"the operator's annotation": {"inheritedMetadata: {annotations: {mysql.cnmsql.co/kept: now}}", "mysql.cnmsql.co/ or cnmsql.cnmsql.co/ are the operator's"},
 		"failover before now":       {"failoverDelay: -1", "spec.failoverDelay"},
