@@ -317,7 +317,11 @@ func TestAMemberThatIsBackLetsClientsInAgain(t *testing.T) {
 
 // TestAPrimaryThatWasExpelledComesBackByItself and takes no writes until then. To leave the group and join anew
 // would take three times as long.
+//
+// Its manager gives mysqld five seconds for that, and has it leave the group then, which mysqld may hold up for 30
+// seconds in the middle of an attempt. On a busy machine it takes that way, so that this is not in `make test`.
 func TestAPrimaryThatWasExpelledComesBackByItself(t *testing.T) {
+	inAll(t)
 	w := newGroup(t, 3)
 	n := []*node{w.start(1), w.start(2), w.start(3)}
 	w.madeBy(n[0])
