@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	podresource "k8s.io/component-helpers/resource"
 )
 
 // exceedsQuota reports whether a Pod was refused because, with those that are there, it exceeds a
@@ -72,44 +73,9 @@ func counted(pod *corev1.Pod, name string) resource.Quantity {
 	if name == "pods" || name == "count/pods" {
 		return *resource.NewQuantity(1, resource.DecimalSI)
 	}
-	of, isLimit := strings.CutPrefix(name, "limits.")
-	of = strings.TrimPrefix(of, "requests.")
-	return takes(pod, corev1.ResourceName(of), func(r corev1.ResourceRequirements) corev1.ResourceList {
-		if isLimit {
-			return r.Limits
-		}
-		return r.Requests
-	})
-}
-
-// takes is how much of one resource Kubernetes counts of a Pod: what it says of the whole, or what its containers
-// need together, or the one of those before them that needs most, beside those of these that go on.
-func takes(pod *corev1.Pod, name corev1.ResourceName, of func(corev1.ResourceRequirements) corev1.ResourceList,
-) resource.Quantity {
-	var sum, beside, most resource.Quantity
-	for i := range pod.Spec.InitContainers {
-		container := &pod.Spec.InitContainers[i]
-		needs := of(container.Resources)[name]
-		needs.Add(beside)
-		if always := container.RestartPolicy; always != nil && *always == corev1.ContainerRestartPolicyAlways {
-			beside = needs.DeepCopy()
-		}
-		if needs.Cmp(most) > 0 {
-			most = needs
-		}
+	if of, isLimit := strings.CutPrefix(name, "limits."); isLimit {
+		return podresource.PodLimits(pod, podresource.PodResourcesOptions{})[corev1.ResourceName(of)]
 	}
-	sum.Add(beside)
-	for i := range pod.Spec.Containers {
-		sum.Add(of(pod.Spec.Containers[i].Resources)[name])
-	}
-	if sum.Cmp(most) < 0 {
-		sum = most
-	}
-	if whole := pod.Spec.Resources; whole != nil {
-		if says, has := of(*whole)[name]; has {
-			sum = says.DeepCopy()
-		}
-	}
-	sum.Add(pod.Spec.Overhead[name])
-	return sum
+	of := corev1.ResourceName(strings.TrimPrefix(name, "requests."))
+	return podresource.PodRequests(pod, podresource.PodResourcesOptions{})[of]
 }
