@@ -1,6 +1,9 @@
 package core
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 func podExists(p Pod) bool       { return p.Exists }
 func volumeExists(v Volume) bool { return v.Exists }
@@ -87,13 +90,47 @@ func (in *Instance) Serving() (Report, bool) {
 	return r, known && r.State == Running && r.Data == DataPopulated && r.Server != nil
 }
 
-// WhyUnheard is Unheard as it is put behind a sentence that says that its manager cannot be reached; ""
-// when there is nothing to put.
+// WhyUnheard is Unheard, and what Kubernetes says of its node, as it is put behind a sentence that says that its
+// manager cannot be reached; "" when there is nothing to put.
 func (in *Instance) WhyUnheard() string {
-	if in == nil || in.Unheard == "" {
+	if why := in.silence(); why != "" {
+		return " (" + why + ")"
+	}
+	return ""
+}
+
+// NoAnswer says that its manager gives none, and why.
+func (in *Instance) NoAnswer() string {
+	return strings.TrimSuffix("no answer: "+in.silence(), ": ")
+}
+
+func (in *Instance) silence() string {
+	if in == nil {
 		return ""
 	}
-	return " (" + in.Unheard + ")"
+	why := []string{in.Unheard, in.lostNode()}
+	return strings.Join(slices.DeleteFunc(why, func(text string) bool { return text == "" }), "; ")
+}
+
+// IsOnLostNode reports whether Kubernetes says that its node is gone, or not ready.
+func (in *Instance) IsOnLostNode() bool { return in.lostNode() != "" }
+
+// lostNode says what is wrong with its node; "" where nothing is known to be.
+func (in *Instance) lostNode() string {
+	node, known := in.Node.Get()
+	name := "its node"
+	if pod, isKnown := in.Pod.Get(); isKnown && pod.Node != "" {
+		name += " " + pod.Node
+	}
+	switch {
+	case !known:
+		return ""
+	case !node.Exists:
+		return name + " is gone"
+	case node.NotReady:
+		return name + " is not ready"
+	}
+	return ""
 }
 
 // CannotRun is what hinders it, by Kubernetes' word; nil when nothing is known to.

@@ -438,4 +438,6 @@ type Node struct {
 	Exists       bool
 	OutOfService bool
 	Draining     bool
+	// NotReady tells whether its kubelet says that it is not ready, or says nothing any more.
+	NotReady bool
 }

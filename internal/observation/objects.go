@@ -139,6 +139,11 @@ func NodeFacts(n *corev1.Node) core.Node {
 		return core.Node{}
 	}
 	facts := core.Node{Exists: true, Draining: n.Spec.Unschedulable}
+	for _, condition := range n.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			facts.NotReady = condition.Status != corev1.ConditionTrue
+		}
+	}
 	for _, t := range n.Spec.Taints {
 		facts.OutOfService = facts.OutOfService || t.Key == corev1.TaintNodeOutOfService
 	}

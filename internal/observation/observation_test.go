@@ -147,6 +147,27 @@ func TestAWitnessEndsWithItsNode(t *testing.T) {
 	}
 }
 
+// TestANodeIsLostWhenItsKubeletDoesNotSayThatItIsReady holds what is said of whoever does not answer from there.
+func TestANodeIsLostWhenItsKubeletDoesNotSayThatItIsReady(t *testing.T) {
+	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n-2"}}
+	for want, nodes := range map[string]map[string]*corev1.Node{
+		"no answer":                            {"n-2": readiness(corev1.ConditionTrue)},
+		"no answer: its node n-2 is not ready": {"n-2": readiness(corev1.ConditionUnknown)},
+		"no answer: its node n-2 is gone":      {},
+	} {
+		in := observation.Instance(aCluster(), "c-2", &observation.Objects{Nodes: nodes,
+			Pods: map[string]*corev1.Pod{"c-2": pod}}, observation.Wanted{})
+		if got := in.NoAnswer(); got != want || in.IsOnLostNode() != (want != "no answer") {
+			t.Errorf("want %q, got %q", want, got)
+		}
+	}
+}
+
+func readiness(is corev1.ConditionStatus) *corev1.Node {
+	return &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: is}}}}
+}
+
 func aCluster() *v1alpha1.Cluster {
 	at := metav1.NewMicroTime(time.Date(2026, 3, 1, 3, 0, 0, 1000, time.UTC))
 	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}

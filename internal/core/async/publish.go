@@ -71,7 +71,7 @@ func (d *decision) laggards() []string {
 		}
 	}
 	if len(names) == 0 {
-		return []string{"the instances to be made"}
+		return d.Outstanding()
 	}
 	return names
 }
@@ -101,7 +101,7 @@ func (d *decision) phase(problem string) core.Phase {
 		}
 	}
 	switch {
-	case !d.diagnosis.name.EndsCommits() || d.Status.CommitsHang:
+	case !d.diagnosis.name.EndsCommits() || d.Status.CommitsHang || d.IsHeldUp():
 		return core.PhaseDegraded // whatever else is going on
 	case len(d.Instances) != d.Cluster.Wanted || d.IsJoining():
 		return core.PhaseScaling

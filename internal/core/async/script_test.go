@@ -26,7 +26,7 @@ import (
 //	  its mysqld was asked before
 //	lost c-2 [why=] | cut c-2 | found c-2  its manager cannot be reached | nor can mysqld | both can be again
 //	pod c-1 gone|terminating=|terminated|rejected|ready=|outdated|old-image|new-image|waiting=|node=|demote
-//	volume c-1 gone|deleting|unbound    node c-1 gone|out-of-service|draining, off for long unless "lives"
+//	volume c-1 gone|deleting|unbound    node c-1 gone|out-of-service|draining|not-ready, off for long unless "lives"
 //	unseen c-1                    what Kubernetes says of it is not known
 //	held c-1 by=NAME              a finalizer holds its Pod or claim
 //	slow c-2 | quick c-2          its manager does not act by itself | does
@@ -192,7 +192,8 @@ func (s *script) command(td *datadriven.TestData) string {
 // setNode says what Kubernetes has of the node of an instance. One that is gone or out of service has been off
 // for long, unless it lives.
 func (s *script) setNode(in *inst, is []string) {
-	in.node = core.Node{Exists: is[0] != "gone", OutOfService: is[0] == "out-of-service", Draining: is[0] == "draining"}
+	in.node = core.Node{Exists: is[0] != "gone", OutOfService: is[0] == "out-of-service", Draining: is[0] == "draining",
+		NotReady: is[0] == "not-ready"}
 	if is[0] == "draining" || slices.Contains(is, "lives") {
 		return
 	}

@@ -78,14 +78,20 @@ func (d *Draft) tellFailures() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()
-		if !known || r.State != core.AwaitingClone && r.State != core.Cloning || r.Clone == nil || d.IsSurplus(in) {
+		if !known || d.IsSurplus(in) {
 			continue
 		}
-		if r.Clone.Failures >= failuresTold || r.Clone.Pausing { // an older manager does not count them
+		if failsToCopy(r) {
 			d.Remark(core.ReasonCloneFailed, in.Name, in.Name+" could not copy data, and tries it again within a "+
 				"minute: "+r.Clone.Error)
 		}
 	}
+}
+
+// failsToCopy reports whether copy after copy of data to the instance has failed.
+func failsToCopy(r core.Report) bool {
+	copies := r.State == core.AwaitingClone || r.State == core.Cloning
+	return copies && r.Clone != nil && (r.Clone.Failures >= failuresTold || r.Clone.Pausing) // some do not count
 }
 
 // tellProgress tells it in tenths, so that the status does not change with every page

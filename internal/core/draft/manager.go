@@ -102,9 +102,11 @@ func (d *Draft) tellReplaced() {
 // hasOutdated reports whether a Pod was not made from the present spec.
 func (d *Draft) hasOutdated() bool {
 	return slices.ContainsFunc(d.Instances, func(in core.Instance) bool {
-		return in.Pod.Is(func(pod core.Pod) bool { return pod.Exists && !pod.Current })
+		return in.Pod.Is(isOutdated)
 	})
 }
+
+func isOutdated(pod core.Pod) bool { return pod.Exists && !pod.Current }
 
 // oldManager is the next instance whose manager is of another build, with what that says. What is not told is
 // not replaced: a manager that is older than the question does not know the order either.

@@ -23,7 +23,7 @@ func Answering(in *core.Instance) (r core.Report, absence string) {
 	r, known := in.Report.Get()
 	switch {
 	case !known:
-		return r, cmp.Or(in.Hangs(), "no answer"+in.WhyUnheard())
+		return r, cmp.Or(in.Hangs(), in.NoAnswer())
 	case in.IsStopping():
 		return r, "is being stopped"
 	case r.State != core.Running || r.Server == nil:
@@ -49,6 +49,41 @@ func (d *Draft) IsJoining() bool {
 		r, known := in.Report.Get()
 		return known && r.Data != core.DataPopulated && r.State != core.Failed
 	})
+}
+
+// IsHeldUp reports whether somebody is missing whom neither a rollout nor a change of the size brings back by itself:
+// its node is lost, a human has fenced it, or it cannot copy data.
+func (d *Draft) IsHeldUp() bool {
+	return slices.ContainsFunc(d.Instances, func(in core.Instance) bool {
+		r, known := in.Report.Get()
+		switch {
+		case d.IsSurplus(&in):
+			return false
+		case !known:
+			return in.IsOnLostNode()
+		}
+		return r.State == core.Fenced || failsToCopy(r)
+	})
+}
+
+// Outstanding names what is still to be done where every instance is as it should be.
+func (d *Draft) Outstanding() (names []string) {
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		switch {
+		case in.Pod.Is(isOutdated):
+			names = append(names, in.Name+" (to be restarted from the changed spec)")
+		case in.Report.Is(func(r core.Report) bool { return d.isOldManager(in, r) }):
+			names = append(names, in.Name+" (its manager is to be replaced)")
+		}
+	}
+	switch {
+	case len(names) > 0:
+		return names
+	case len(d.Instances) > d.Cluster.Wanted:
+		return []string{"the instances to be removed"}
+	}
+	return []string{"the instances to be made"}
 }
 
 // IsOutdated reports whether a Pod was not made from the present spec, or a

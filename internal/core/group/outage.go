@@ -89,7 +89,7 @@ func (d *decision) awaits(in *core.Instance) string {
 	case d.isNew(in): // whatever becomes of it: it holds nothing
 		return ""
 	case !known:
-		return "no answer"
+		return in.NoAnswer()
 	case in.IsStopping():
 		return "it is being stopped"
 	case r.Server == nil:

@@ -92,7 +92,7 @@ func (d *decision) publish() {
 	case problem != "" && !d.g.Bootstrapped:
 		d.Block(core.RefusalProblem, problem)
 	}
-	d.Status.Phase = d.phase()
+	d.Status.Phase = d.phase(problem)
 	d.Conclude(problem, d.howItStands())
 }
 
@@ -235,7 +235,7 @@ func (d *decision) withData() (n int) {
 	return n
 }
 
-func (d *decision) phase() core.Phase {
+func (d *decision) phase(problem string) core.Phase {
 	switch {
 	case d.IsBlocked():
 		return core.PhaseBlocked
@@ -247,11 +247,11 @@ func (d *decision) phase() core.Phase {
 		return core.PhaseProvisioning
 	case d.Status.Diagnosis == core.GroupElecting:
 		return core.PhaseFailover
-	case !d.Status.Diagnosis.EndsCommits():
+	case !d.Status.Diagnosis.EndsCommits() || d.IsHeldUp():
 		return core.PhaseDegraded // whatever else is going on
 	case len(d.Instances) != d.Cluster.Wanted || d.IsJoining():
 		return core.PhaseScaling
-	case d.IsOutdated():
+	case problem == "" && d.IsOutdated():
 		return core.PhaseUpdating
 	case d.Status.State == core.StateHealthy:
 		return core.PhaseHealthy
@@ -292,7 +292,7 @@ func (d *decision) laggards() []string {
 	case d.seen.agreed && d.seen.primary == "":
 		return []string{"the group to elect a primary"}
 	}
-	return []string{"the instances to be made"}
+	return d.Outstanding()
 }
 
 // problem finds what hinders an instance, in the words of whoever knows.
