@@ -19,6 +19,7 @@ const (
 	// operationIsLong is when somebody should look at what an operation waits for.
 	operationIsLong = time.Minute
 	findOperator    = "kubectl get pods -A -l app.kubernetes.io/name=cnmsql,app.kubernetes.io/component=operator"
+	mendIt          = "mend what is said above; the operator notices by itself and goes on, if it runs: " + findOperator
 )
 
 // advise tells what the reader should do, the most urgent first.
@@ -41,7 +42,7 @@ func advise(f *Facts, r *Report) []string {
 // as fresh as the operator is alive: the operator has not looked at the Cluster or at its last
 // change, its primary does not answer, or what is seen contradicts the last phase. It returns nil
 // when nothing of that is seen.
-func adviseOperator(f *Facts, _ *Report) []string {
+func adviseOperator(f *Facts, r *Report) []string {
 	s := &f.Cluster.Status
 	switch {
 	case s.Phase == "":
@@ -57,12 +58,21 @@ func adviseOperator(f *Facts, _ *Report) []string {
 				f.holder(), f.Cluster.Namespace),
 		}
 	}
-	if odd := unseen(f); odd != "" {
-		return []string{fmt.Sprintf("the operator's last word (%s) does not fit what is seen: %s. If that is still so "+
-			"in some seconds, nobody mends it, and nobody fails over: see that the operator runs: %s",
-			core.PhaseHealthy, odd, findOperator)}
+	if r.Doubt != "" {
+		return []string{fmt.Sprintf("the operator's last word (%s, %s) does not fit what is seen: %s. If that is "+
+			"still so in some seconds, nobody mends it, and nobody fails over: see that the operator runs: %s",
+			s.Phase, s.Diagnosis, r.Doubt, findOperator)}
 	}
 	return nil
+}
+
+// doubtOf is what contradicts the operator's last word; "" when nothing does.
+func doubtOf(f *Facts, r *Report) string {
+	well := core.Diagnosis(f.Cluster.Status.Diagnosis).IsWell() && f.Cluster.DeletionTimestamp == nil
+	if well && r.Writable == WritableNo {
+		return r.WritableBecause
+	}
+	return unseen(f)
 }
 
 // oddAfter is how long an instance may not be ready before an operator that runs has said so.
@@ -126,7 +136,7 @@ func isOfBootstrap(reason core.Reason) bool {
 func (group) adviseBlocked(f *Facts, r *Report) []string {
 	var out []string
 	if d := core.Diagnosis(r.Diagnosis); d != core.GroupQuorumLost && d != core.GroupUnknown {
-		return []string{"mend what is said above; the operator notices by itself and goes on"}
+		return []string{mendIt}
 	}
 	recover := fmt.Sprintf("kubectl cnmsql group recover %s -n %s", r.Name, r.Namespace)
 	for _, m := range r.Group.Members {

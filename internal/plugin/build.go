@@ -81,7 +81,7 @@ func Build(f Facts) Report {
 	r.topology, r.Group = topologyOf(c), groupOf(c)
 	r.Backups, r.Restore = backupsInShort(&f), restoreOf(&f)
 	r.Writable, r.WritableBecause = topologyOf(c).writable(&f, r.Durability)
-	r.Doubt = unseen(&f)
+	r.Doubt = doubtOf(&f, &r)
 	r.ToDo = advise(&f, &r)
 	return r
 }
@@ -206,7 +206,8 @@ func boundsOf(f *Facts) *Bounds {
 }
 
 // badWhenTrue are the conditions that are well when they are False.
-var badWhenTrue = []string{v1alpha1.ConditionDegraded, v1alpha1.ConditionProgressing}
+var badWhenTrue = []string{v1alpha1.ConditionDegraded, v1alpha1.ConditionProgressing,
+	v1alpha1.ConditionSwitchoverReturned}
 
 func conditionsNotOK(all []metav1.Condition) []Condition {
 	var out []Condition

@@ -35,6 +35,10 @@ func TestAHealthyClusterThatLacksAnInstanceIsDoubted(t *testing.T) {
 		"not ready for long":  {func(f *Facts) { f.notReadyFor("demo-2", oddAfter) }, "demo-2 is not ready for 15s"},
 		"not ready just now":  {func(f *Facts) { f.notReadyFor("demo-2", time.Second) }, ""},
 		"Pods cannot be read": {func(f *Facts) { f.Pods = nil }, ""},
+		"the primary takes no writes": {func(f *Facts) {
+			f.phase(core.PhaseDegraded, core.PrimaryHealthy, "demo-3 is missing")
+			f.Live["demo-1"].Report.WritableEpoch, f.Live["demo-1"].Report.State = 0, core.Stopped
+		}, "demo-1 is Stopped and does not accept writes"},
 		"the operator has said so": {func(f *Facts) {
 			delete(f.Pods, "demo-3")
 			f.phase(core.PhaseDegraded, core.PrimaryHealthy, "demo-3 is missing")

@@ -87,9 +87,9 @@ func (async) adviseBlocked(f *Facts, r *Report) []string {
 		return []string{"raise the bound of spec.failoverPolicy that is named above, if what it guards against may " +
 			"happen; the operator goes on at once", adviseOverride(r)}
 	case r.Operation != nil && r.Operation.Kind == string(core.OperationFailover):
-		return []string{"mend what is said above; the operator notices by itself and goes on", adviseOverride(r)}
+		return []string{mendIt, adviseOverride(r)}
 	default:
-		return []string{"mend what is said above; the operator notices by itself and goes on"}
+		return []string{mendIt}
 	}
 }
 
