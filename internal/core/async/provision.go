@@ -158,7 +158,7 @@ func (d *decision) rollOut() {
 
 // mendByRestart restarts a replica whose replication is broken and whose Pod is out of date: the
 // changed spec may be what mends it, and it must not wait until the replica is well. It does
-// where commits need no acknowledgement of this one, and reports whether it did.
+// where commits need no acknowledgement of this one, or get none from it, and reports whether it did.
 func (d *decision) mendByRestart() bool {
 	if d.diagnosis.name != core.PrimaryHealthy || d.Status.Operation != nil || d.switchoverWished() {
 		return false
@@ -170,7 +170,7 @@ func (d *decision) mendByRestart() bool {
 			!slices.Contains(d.Status.Broken, in.Name) {
 			continue
 		}
-		if _, serves := serving(in); serves && d.receiveBeside(in) >= d.Status.Promotion.RequiredAcks {
+		if _, serves := serving(in); serves && d.enoughWithout(in, d.Status.Promotion.RequiredAcks) {
 			d.Restart(in, pod)
 			return true
 		}
