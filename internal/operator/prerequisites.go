@@ -263,10 +263,14 @@ func brokenAuthority(c *v1alpha1.Cluster, how string) error {
 }
 
 func authorityEnds(c *v1alpha1.Cluster, ca *pki.CA) core.Problem {
-	return core.Problem{Reason: core.ProblemAuthorityEnds, Message: "the certificate authority in the Secret " +
+	what, remedy := "the certificate authority", "put a longer one there"+anotherAuthority(c)
+	if ca.EndsInTrust() {
+		what = "what verifies the certificate authority, in ca.crt,"
+		remedy = "put the certificate in tls.crt into ca.crt, too, and those that have signed it up to the root"
+	}
+	return core.Problem{Reason: core.ProblemAuthorityEnds, Message: what + " in the Secret " +
 		resources.Names(c.Name).CASecret() + " ends at " + ca.Ends().UTC().Format(time.RFC3339) +
-		", and then no instance reaches another: before that, at a quiet time, put a longer one there" +
-		anotherAuthority(c)}
+		", and then no instance reaches another: before that, at a quiet time, " + remedy}
 }
 
 // accounts are the Secrets of the accounts. asides are why a Secret of the user's is not followed

@@ -37,6 +37,8 @@ type CA struct {
 	// trust is what its leaves are delivered with: its own certificate, and
 	// during a rotation the former one's too.
 	trust []byte
+	// ends is when that stops verifying its leaves for mysqld or for Go, holds for Go alone.
+	ends, holds time.Time
 }
 
 // NewCA makes a certificate authority for a cluster. It is good for ten years from now on, and as long
@@ -78,11 +80,13 @@ func ParseCA(b Bundle) (*CA, error) {
 	if len(trust) == 0 {
 		trust = b.Cert
 	}
-	ca := &CA{cert: cert, key: key, trust: trust}
-	if err := checkTrust(trust, cert); err != nil {
+	ca := &CA{cert: cert, key: key, trust: trust, ends: cert.NotAfter, holds: cert.NotAfter}
+	certs, err := checkTrust(trust, cert)
+	if err != nil {
 		ca.trust = b.Cert
 		return ca, &TrustError{err}
 	}
+	ca.ends, ca.holds = trustedUntil(cert, certs)
 	return ca, nil
 }
 
@@ -90,18 +94,22 @@ func ParseCA(b Bundle) (*CA, error) {
 // authorities, too.
 func (ca *CA) Trust() []byte { return ca.trust }
 
-// Ends is when all of its leaves end at the latest, and with them TLS within the cluster.
-func (ca *CA) Ends() time.Time { return ca.cert.NotAfter }
+// Ends is when TLS within the cluster ends at the latest: with the authority's certificate, or with those that
+// are trusted, in which a former one of it or its root may end before.
+func (ca *CA) Ends() time.Time { return ca.ends }
+
+// EndsInTrust reports whether what ca.crt holds ends before the certificate in tls.crt does.
+func (ca *CA) EndsInTrust() bool { return ca.ends.Before(ca.cert.NotAfter) }
 
 // HasEnded reports whether the authority is over at that moment: it can issue nothing that anybody
 // would trust.
-func (ca *CA) HasEnded(now time.Time) bool { return !now.Before(ca.cert.NotAfter) }
+func (ca *CA) HasEnded(now time.Time) bool { return !now.Before(ca.holds) }
 
 // EndsSoon reports whether it is time to replace the authority. By then its leaves live shorter
 // than they should.
 func (ca *CA) EndsSoon(now time.Time) bool {
 	life := ca.cert.NotAfter.Sub(ca.cert.NotBefore)
-	return now.After(ca.cert.NotAfter.Add(-min(leafLife, life/3)))
+	return now.After(ca.ends.Add(-min(leafLife, life/3)))
 }
 
 // Pool is Trust as a pool.

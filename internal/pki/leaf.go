@@ -121,7 +121,7 @@ func (ca *CA) Flaw(b Bundle, leaf Leaf, now time.Time) string {
 		return "it was issued to another subject"
 	case now.Before(cert.NotBefore) && ca.cert.NotBefore.Before(cert.NotBefore):
 		return "it is not good before " + stamp(cert.NotBefore) // another would be
-	case now.After(cert.NotAfter.Add(-leafLife/3)) && cert.NotAfter.Before(ca.Ends()):
+	case now.After(cert.NotAfter.Add(-leafLife/3)) && cert.NotAfter.Before(ca.cert.NotAfter):
 		return "it ends at " + stamp(cert.NotAfter) // another would end later
 	}
 	for _, name := range leaf.DNSNames {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // TrustError says what is wrong with the ca.crt of an authority whose certificate and key are
@@ -33,34 +34,34 @@ func (e *rootless) Error() string {
 		"verify nothing: OpenSSL needs the chain up to one that has signed itself"
 }
 
-// checkTrust refuses what is not a list of certificates, and one by which nothing is verified that
-// the authority signs. Text beside the certificates is allowed, as TLS libraries allow it.
-func checkTrust(trust []byte, authority *x509.Certificate) error {
+// checkTrust reads what is trusted. It refuses what is not a list of certificates, and one by which nothing is
+// verified that the authority signs. Text beside the certificates is allowed, as TLS libraries allow it.
+func checkTrust(trust []byte, authority *x509.Certificate) (certs []*x509.Certificate, err error) {
 	begun, isIn := bytes.Count(trust, []byte("-----BEGIN")), false
-	var certs []*x509.Certificate
 	for block, rest := pem.Decode(trust); block != nil; block, rest = pem.Decode(rest) {
 		begun--
 		if block.Type != "CERTIFICATE" {
-			return fmt.Errorf("it holds a PEM block %s; only certificates belong there", block.Type)
+			return nil, fmt.Errorf("it holds a PEM block %s; only certificates belong there", block.Type)
 		}
 		cert, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return fmt.Errorf("it holds a certificate that cannot be read: %w", err)
+			return nil, fmt.Errorf("it holds a certificate that cannot be read: %w", err)
 		}
 		isIn, certs = isIn || verifiesTheSame(cert, authority), append(certs, cert)
 	}
 	switch {
 	case begun != 0:
-		return errors.New("it holds a PEM block that cannot be read: it is cut off, or changed")
+		return nil, errors.New("it holds a PEM block that cannot be read: it is cut off, or changed")
 	case !isIn:
-		return errors.New("it lacks the certificate in tls.crt, so that nothing which that signs could be verified")
+		return nil, errors.New("it lacks the certificate in tls.crt, so that nothing which that signs could be " +
+			"verified")
 	}
-	return checkRoot(authority, certs)
+	return certs, checkRoot(authority, certs)
 }
 
 // checkRoot follows an authority to one that has signed itself.
 func checkRoot(authority *x509.Certificate, certs []*x509.Certificate) error {
-	for at, depth := authority, 0; !bytes.Equal(at.RawIssuer, at.RawSubject); depth++ {
+	for at, depth := authority, 0; !isRoot(at); depth++ {
 		n := slices.IndexFunc(certs, func(c *x509.Certificate) bool { return at.CheckSignatureFrom(c) == nil })
 		if n < 0 || depth > len(certs) {
 			return &rootless{at.Issuer.String()}
@@ -68,6 +69,47 @@ func checkRoot(authority *x509.Certificate, certs []*x509.Certificate) error {
 		at = certs[n]
 	}
 	return nil
+}
+
+func isRoot(c *x509.Certificate) bool { return bytes.Equal(c.RawIssuer, c.RawSubject) }
+
+// trustedUntil returns when the last of those that are trusted stops verifying what the authority signs: for all, of
+// whom mysqld follows the chain up to its root, and for Go, which takes each certificate for a root.
+func trustedUntil(authority *x509.Certificate, certs []*x509.Certificate) (all, inGo time.Time) {
+	for _, cert := range certs {
+		if verifiesTheSame(cert, authority) {
+			inGo = later(inGo, cert.NotAfter)
+			all = later(all, chainEnds(cert, certs, len(certs)))
+		}
+	}
+	return earlier(all, authority.NotAfter), earlier(inGo, authority.NotAfter)
+}
+
+// chainEnds is when the longest chain from a certificate to a root ends; zero where there is none within that depth.
+func chainEnds(cert *x509.Certificate, certs []*x509.Certificate, depth int) (ends time.Time) {
+	if isRoot(cert) || depth == 0 {
+		return cert.NotAfter
+	}
+	for _, issuer := range certs {
+		if bytes.Equal(cert.RawIssuer, issuer.RawSubject) && cert.CheckSignatureFrom(issuer) == nil {
+			ends = later(ends, earlier(cert.NotAfter, chainEnds(issuer, certs, depth-1)))
+		}
+	}
+	return ends
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // verifiesTheSame reports whether a verifies what b signs. a may be the same authority, signed

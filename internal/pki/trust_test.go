@@ -2,6 +2,7 @@ package pki
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -9,7 +10,9 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"math/big"
+	"slices"
 	"testing"
+	"time"
 )
 
 // TestAnAuthorityWithADamagedTrustIsRefused, for what is trusted goes to every instance; and it
@@ -61,18 +64,9 @@ func TestAnAuthorityIsTrustedBesideAFormerOne(t *testing.T) {
 // one that has signed itself, as OpenSSL wants it.
 func TestAnAuthorityNeedsTheRootAboveIt(t *testing.T) {
 	root := parsed(t, bundleOf(t, "root"))
-	root.cert.MaxPathLen, root.cert.MaxPathLenZero = -1, false
-	template := *root.cert
-	template.SerialNumber, template.Subject, template.RawSubject = big.NewInt(7), pkix.Name{CommonName: "between"}, nil
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, keyPEM, err := sign(&template, root.cert, key, root.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = ParseCA(Bundle{CA: cert, Cert: cert, Key: keyPEM})
+	between := signedBy(t, root, nil, pkix.Name{CommonName: "between"}, root.cert.NotAfter)
+	cert, keyPEM := between.Cert, between.Key
+	_, err := ParseCA(Bundle{CA: cert, Cert: cert, Key: keyPEM})
 	lacks := (*TrustError)(nil)
 	wants := "append the certificate of " + root.cert.Subject.String() + " to ca.crt"
 	if !errors.As(err, &lacks) || lacks.Remedy() != wants {
@@ -85,6 +79,53 @@ func TestAnAuthorityNeedsTheRootAboveIt(t *testing.T) {
 	if _, err = ParseCA(Bundle{CA: append(bytes.Clone(cert), root.trust...), Cert: cert, Key: keyPEM}); err != nil {
 		t.Errorf("with its root: %v", err)
 	}
+}
+
+// TestAnAuthorityEndsWithWhatVerifiesIt holds when that is: ca.crt may hold a former certificate of the same
+// authority, or a root above it, which ends before the one in tls.crt. Go takes each for a root, mysqld does not.
+func TestAnAuthorityEndsWithWhatVerifiesIt(t *testing.T) {
+	former, year := parsed(t, bundleOf(t, "db")), 365*24*time.Hour
+	longer := signedBy(t, former, former, former.cert.Subject, former.cert.NotAfter.Add(year))
+	between := signedBy(t, former, nil, pkix.Name{CommonName: "between"}, former.cert.NotAfter.Add(year))
+	ends := former.cert.NotAfter
+	for what, x := range map[string]struct {
+		b           Bundle
+		trust       []byte
+		ends, holds time.Time
+	}{
+		"the former one":          {longer, former.trust, ends, ends},
+		"both":                    {longer, slices.Concat(former.trust, longer.Cert), ends.Add(year), ends.Add(year)},
+		"a root that ends before": {between, slices.Concat(between.Cert, former.trust), ends, ends.Add(year)},
+	} {
+		x.b.CA = x.trust
+		ca := parsed(t, x.b)
+		if !ca.Ends().Equal(x.ends) || ca.EndsInTrust() != x.ends.Before(ends.Add(year)) ||
+			ca.HasEnded(x.holds.Add(-time.Second)) || !ca.HasEnded(x.holds) || !ca.EndsSoon(x.ends.Add(-time.Hour)) {
+			t.Errorf("ca.crt holds %s: it ends at %s", what, ca.Ends())
+		}
+	}
+}
+
+// signedBy is an authority whose certificate is signed by another one, or by itself with the same key as before.
+func signedBy(t *testing.T, by, same *CA, subject pkix.Name, until time.Time) Bundle {
+	t.Helper()
+	template := *by.cert
+	template.SerialNumber, template.Subject, template.RawSubject = big.NewInt(7), subject, nil
+	template.NotAfter, template.MaxPathLen, template.MaxPathLenZero = until, -1, false
+	by.cert.MaxPathLen, by.cert.MaxPathLenZero = -1, false
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer := crypto.Signer(key)
+	if same != nil {
+		signer = same.key
+	}
+	cert, keyPEM, err := sign(&template, by.cert, signer, by.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Bundle{CA: cert, Cert: cert, Key: keyPEM}
 }
 
 func bundleOf(t *testing.T, cluster string) Bundle {
