@@ -439,3 +439,8 @@ type Clone struct {
 	// Pausing tells whether so many attempts failed that the next one is not to be ordered yet.
 	Pausing bool `json:"pausing,omitempty"`
 }
+
+// HasFailedFrom reports whether the last copy of data to the instance failed, and this one gave it.
+func (r Report) HasFailedFrom(donor string) bool {
+	return r.Clone != nil && r.Clone.Error != "" && IsHostOf(r.Clone.Donor, donor)
+}

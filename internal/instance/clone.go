@@ -153,7 +153,11 @@ func (s *cloneState) failed(now time.Time) {
 // foundFailed notes what mysqld says of a clone that failed, where it is not known yet.
 func (s *cloneState) foundFailed(why string, now time.Time) {
 	if !s.counted {
-		s.progress = &core.Clone{Error: why}
+		failed := core.Clone{Error: why}
+		if s.progress != nil {
+			failed.Donor = s.progress.Donor
+		}
+		s.progress = &failed
 		s.failed(now)
 	}
 }

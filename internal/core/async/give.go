@@ -34,7 +34,7 @@ func (d *decision) dependents() []string {
 	primary := d.Status.Promotion.Instance
 	var out []string
 	for _, in := range d.Recipients() {
-		if d.replicaDonor(nil, in.Name) == "" && d.holder().CanCloneTo(in) {
+		if len(d.replicaDonors(nil, in.Name)) == 0 && d.holder().CanCloneTo(in) {
 			out = append(out, in.Name)
 		}
 	}

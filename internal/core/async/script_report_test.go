@@ -66,6 +66,8 @@ func setReport(r *core.Report, key, v string) error {
 		r.ErrantEpoch, err = strconv.ParseInt(v, 10, 64)
 	case "clone-error":
 		r.Clone = &core.Clone{Error: v}
+	case "clone-donor":
+		r.Clone.Donor = v
 	case "clone-pausing":
 		r.Clone = &core.Clone{Error: v, Pausing: true}
 	case "clone-failures":

@@ -65,17 +65,19 @@ func (d *decision) givers() []*core.Instance {
 // donor is a replica if there is one that is free, and else the primary; but not one of
 // which commits wait for ever, for the copy would wait for them.
 func (d *decision) donor(busy map[string]bool, recipient string) string {
-	if replica := d.replicaDonor(busy, recipient); replica != "" {
-		return replica
-	}
+	donors := d.replicaDonors(busy, recipient)
 	primary := d.Status.Promotion.Instance
-	if busy[primary] || d.starving || !d.holder().CanCloneTo(d.Instance(recipient)) {
+	if !busy[primary] && !d.starving && d.holder().CanCloneTo(d.Instance(recipient)) {
+		donors = append(donors, primary)
+	}
+	if len(donors) == 0 {
 		return ""
 	}
-	return primary
+	draft.AskLast(d.Instance(recipient), donors)
+	return donors[0]
 }
 
-func (d *decision) replicaDonor(busy map[string]bool, recipient string) string {
+func (d *decision) replicaDonors(busy map[string]bool, recipient string) (names []string) {
 	primary := d.Status.Promotion.Instance
 	for i := range d.Instances {
 		in := &d.Instances[i]
@@ -83,10 +85,10 @@ func (d *decision) replicaDonor(busy map[string]bool, recipient string) string {
 		if ok && in.Name != primary && in.Name != recipient && !busy[in.Name] && !r.Terminating &&
 			streams(r, primary) && !slices.Contains(d.Status.Diverged, in.Name) && d.mayDonate(in, r) &&
 			in.CanCloneTo(d.Instance(recipient)) {
-			return in.Name
+			names = append(names, in.Name)
 		}
 	}
-	return ""
+	return names
 }
 
 // mayDonate reports whether an instance that serves, and says r, may be a donor. Under quorum an

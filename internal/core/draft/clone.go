@@ -2,6 +2,7 @@ package draft
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"cnmsql.co/internal/core"
@@ -28,6 +29,14 @@ func LastClone(in *core.Instance) string {
 		return ""
 	}
 	return " (the last attempt failed: " + r.Clone.Error + ")"
+}
+
+// AskLast puts the donor from which the last copy to the instance failed behind the others: the fault may be its own.
+func AskLast(recipient *core.Instance, donors []string) {
+	failed := func(donor string) int {
+		return btoi(recipient.Report.Is(func(r core.Report) bool { return r.HasFailedFrom(donor) }))
+	}
+	slices.SortStableFunc(donors, func(a, b string) int { return failed(a) - failed(b) })
 }
 
 // isPausing reports whether the instance's last attempts failed, and it is left alone for a while.

@@ -307,12 +307,17 @@ func (d *decision) givers() []*core.Instance {
 
 // donor is the primary only if nobody else is free.
 func (d *decision) donor(busy map[string]bool, givers []*core.Instance, recipient *core.Instance) string {
+	var donors []string
 	for _, in := range append(slices.Clone(givers[1:]), givers[0]) {
 		r, known := in.Report.Get()
 		isFree := !busy[in.Name] && in.CanCloneTo(recipient)
 		if isFree && (in == givers[0] || known && !r.Terminating) {
-			return in.Name
+			donors = append(donors, in.Name)
 		}
 	}
-	return ""
+	if len(donors) == 0 {
+		return ""
+	}
+	draft.AskLast(recipient, donors)
+	return donors[0]
 }
