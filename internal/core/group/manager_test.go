@@ -315,6 +315,7 @@ func (w *world) bootstrap(in *instance, a agent.BootstrapGroup) bool {
 		return false
 	}
 	w.made(in, a.Reboot)
+	in.joined = true
 	w.become([]string{in.name})
 	// The order to reboot it was given once more, and comes while the manager does not know yet that it is done.
 	return true
@@ -338,6 +339,7 @@ func (w *world) enter(in *instance) {
 	if w.recovers() || !slices.ContainsFunc(w.view, online) {
 		in.state = core.MemberRecovering
 	}
+	in.joined = true
 	w.become(append(draft.Without(w.view, in.name), in.name))
 	w.learn([]string{in.name})
 }

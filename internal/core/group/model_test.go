@@ -223,7 +223,8 @@ var ids = func() (all []gtid.Set) {
 // numbered is a transaction of the group.
 func numbered(number int) gtid.Set { return ids[number-1] }
 
-// become gives the group another view.
+// become gives the group another view. Of those who were in it before, whoever has ended or was killed meanwhile is
+// listed and reaches nobody.
 func (w *world) become(view []string) {
 	for _, name := range w.view {
 		if in := w.get(name); in != nil && in.joined && !slices.Contains(view, name) {
@@ -232,7 +233,7 @@ func (w *world) become(view []string) {
 	}
 	w.view = view
 	for _, name := range view {
-		w.get(name).joined, w.get(name).stale = true, nil
+		w.get(name).stale = nil
 	}
 	w.changes++
 	if !slices.Contains(view, w.primary) {
