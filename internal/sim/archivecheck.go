@@ -93,7 +93,7 @@ func (a *archiving) check() {
 		w.fail("archive", "%s", why)
 		return
 	}
-	if why := all.CheckTargets(a.dice, base, got.Plan, a.holdsLater(base)); why != "" {
+	if why := all.CheckTargets(a.dice, base, got.Plan, a.holdsLater(all, base)); why != "" {
 		w.fail("archive", "%s", why)
 	}
 }
@@ -152,19 +152,14 @@ func (a *archiving) checkRefusal(base archive.Base, survives gtid.Set, r *archiv
 // holdsLater returns what tells whether a backup holds what was committed after a moment, by the
 // clock of its primary. That clock may have been ahead of the next primary's. Nobody can
 // tell of a part that retention has removed.
-func (a *archiving) holdsLater(base archive.Base) judge.Later {
-	isIn := func(all map[archive.Key]*object, at time.Time) bool {
-		for _, o := range all {
-			if slices.ContainsFunc(o.list, func(t judge.Written) bool {
-				return base.End.Contains(t.ID) && t.Committed.After(at)
-			}) {
-				return true
-			}
-		}
-		return false
-	}
+func (a *archiving) holdsLater(all *judge.Store, base archive.Base) judge.Later {
 	return func(at time.Time) (may, must bool) {
-		must = isIn(a.bucket.objects, at)
-		return must || isIn(a.removed, at), must
+		for _, o := range a.removed {
+			may = may || slices.ContainsFunc(o.list, func(t judge.Written) bool {
+				return base.End.Contains(t.ID) && t.Committed.After(at)
+			})
+		}
+		must = all.HoldsLater(base, at)
+		return may || must, must
 	}
 }

@@ -61,6 +61,18 @@ func TestATimeBehindWhatTheFormerPrimaryStoredLate(t *testing.T) {
 	}
 }
 
+// So it is from a backup that holds what the former primary stored late: the next one committed it before that time,
+// and a restore from an earlier backup holds it, too.
+func TestABackupOfWhatTheFormerPrimaryStoredLate(t *testing.T) {
+	a := cutOff("a1-10", part(6, 1, "a1-10", "a11-20", 8, 15.5))
+	for epoch, end := range map[int64]string{5: "a1-3", 6: "a1-14"} {
+		got := Select(a, Base{Epoch: epoch, End: set(end), Time: at(0)}, Target{Kind: ToTime, Time: at(15.57)}, nil)
+		if got.Refusal != nil || !got.Plan.Set.Equal(set("a1-20")) {
+			t.Errorf("from %s: %s, refused %v", end, got.Plan.Set, got.Refusal)
+		}
+	}
+}
+
 // The former primary stores after the next one had begun its branch what it had committed before, and what
 // the next one applied later: to a time between it counts as the former one committed it.
 func TestATimeBeforeTheNextPrimaryAppliedWhatWasStoredLate(t *testing.T) {

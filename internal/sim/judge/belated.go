@@ -58,6 +58,15 @@ func (c *check) survived() func(Written) bool {
 	}
 }
 
+// HoldsLater reports whether a backup holds what was committed after a moment, by the clock of a primary that
+// stored it. What came belated does not count: the next primary committed it, too, and archives it by its own
+// clock.
+func (s *Store) HoldsLater(base archive.Base, at time.Time) bool {
+	return slices.ContainsFunc(s.stored(), func(w Written) bool {
+		return base.End.Contains(w.ID) && w.Committed.After(at) && !s.isBelated(w)
+	})
+}
+
 // stored is all that is archived, by epoch and sequence.
 func (s *Store) stored() (all []Written) {
 	for _, p := range s.ordered() {
