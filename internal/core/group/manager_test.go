@@ -232,9 +232,9 @@ func (w *world) endPod(in *instance) {
 	in.unfit = in.unfit && in.pod.Current
 	in.pod, in.m = core.Pod{}, manager{}
 	switch {
-	case in.doomed == allDoomed:
+	case in.doomed == allDoomed && !slices.Contains(w.cluster.Status.InstanceNames, in.name):
 		w.all = slices.DeleteFunc(w.all, func(other *instance) bool { return other == in })
-	case in.doomed == dataDoomed || in.vol.Deleting || !in.vol.Exists:
+	case in.doomed != podDoomed || in.vol.Deleting || !in.vol.Exists: // a status of before may name who is removed
 		in.empty()
 	}
 }
