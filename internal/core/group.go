@@ -157,8 +157,8 @@ type GroupStatus struct {
 type GroupRecovery struct {
 	// Epoch in which it did.
 	Epoch int64 `json:"epoch"`
-	// Held is what those held who went on. Transactions beyond it have numbers that may have
-	// stood for others before.
+	// Held is what those held who went on, empty where nobody knows that. Transactions beyond it have
+	// numbers that may have stood for others before.
 	Held gtid.Set `json:"held"`
 	// Pending tells whether the group was not seen since it was ordered, and had nobody left out
 	// before: if it is seen as it was, the recovery came to nothing, and is forgotten.
@@ -175,6 +175,10 @@ func (g *GroupStatus) IsUndecided() bool { return g != nil && g.ViewID == "" && 
 
 // maxRecoveries are remembered.
 const maxRecoveries = 8
+
+// NoteForgotten remembers that the group may have gone on without some of its members until an epoch, and that
+// nobody knows what those held who did: the status that told it is lost, or of the past.
+func (g *GroupStatus) NoteForgotten(until int64) { g.NoteRecovery(GroupRecovery{Epoch: until}) }
 
 // NoteRecovery remembers one. Of too many the two oldest become one that says less.
 func (g *GroupStatus) NoteRecovery(r GroupRecovery) {

@@ -158,6 +158,31 @@ func TestAPrimaryWithoutABranchGaveItsOwnNumbers(t *testing.T) {
 	}
 }
 
+// TestWhatNobodyKnowsOfARecoveryIsNotTakenForTheSame holds where the status was set back and mended, so that nobody
+// knows what was held until epoch 4. A branch of epoch 4 tells what of that is archived; where there is none, nothing
+// is.
+func TestWhatNobodyKnowsOfARecoveryIsNotTakenForTheSame(t *testing.T) {
+	const g = "99999999-9999-9999-9999-999999999999"
+	numbers := func(text string) gtid.Set { return gtid.MustParse(g + ":" + text) }
+	for before, isKnown := range map[int64]bool{3: false, 4: true} {
+		branches := []Branch{{Epoch: 1, ServerUUID: "a", Numbers: g},
+			{Epoch: before, ServerUUID: "b", Numbers: g, After: 1, Start: numbers("1-8"), Held: numbers("1-6")}}
+		parts := []Part{{Epoch: 1, Sequence: 1, GTIDs: numbers("1-6"), Transactions: 6},
+			{Epoch: before, Sequence: 1, Before: numbers("1-6"), GTIDs: numbers("7-8"), Transactions: 2}}
+		w := Writer{Epoch: 5, ServerUUID: "b", Group: g, Recoveries: []core.GroupRecovery{{Epoch: 4}}}
+		held := w.Held(branches[1], parts[1], numbers("1-8"))
+		if isKnown != held.Equal(numbers("1-8")) || isKnown == held.IsEmpty() {
+			t.Errorf("behind epoch %d no part of %s is needed", before, held)
+		}
+		a := Archive{Branches: append(branches, w.Branch(branches[1], numbers("1-8"), held, at(0))), Parts: parts}
+		s := Select(a, Base{Epoch: 1, End: numbers("1-5")}, Target{}, nil)
+		isRefused := s.Refusal != nil && s.Refusal.Reason == BackupNotOnBranch
+		if isKnown == isRefused || isKnown && !s.Plan.Set.Equal(numbers("1-8")) {
+			t.Errorf("behind epoch %d: %+v", before, s)
+		}
+	}
+}
+
 // TestARecoveredGroupGivesNumbersAgain: b went on with 1-6 when a was lost, which had archived 7,
 // and gave 7 to another transaction before its branch began.
 func TestARecoveredGroupGivesNumbersAgain(t *testing.T) {

@@ -44,11 +44,14 @@ func onLine(all []Branch) []Branch {
 }
 
 // surviving is what of a set that was executed in an epoch every later promotion had, and every
-// later recovery of a group.
+// later recovery of a group. Of recoveries until a branch was begun that branch tells, and not a later one:
+// a status that was set back has forgotten what they held.
 func (l line) surviving(epoch int64, set gtid.Set) gtid.Set {
+	told := epoch
 	for _, b := range l.branches {
 		if b.Epoch > epoch {
-			set = Same(set.Intersect(b.Start), epoch, b.Recoveries)
+			set = Same(set.Intersect(b.Start), told, b.Recoveries)
+			told = b.Epoch
 		}
 	}
 	return set

@@ -72,7 +72,8 @@ func (d *decision) noteBootstrap() {
 func (d *decision) adopt(primary string) {
 	d.g.Bootstrapped = true
 	text := primary + " has made the group " + d.g.Name
-	if last := d.LastEpoch(); last > d.Status.Epoch {
+	last, isLost := d.LastEpoch(), d.isPast()
+	if isLost {
 		text += "; the Cluster's status was lost: " + d.leaveUnknown()
 		d.Status.Epoch = last
 	}
@@ -80,6 +81,9 @@ func (d *decision) adopt(primary string) {
 		if r, known := d.Instances[i].Report.Get(); known {
 			d.Status.Epoch = max(d.Status.Epoch, r.SeenEpoch)
 		}
+	}
+	if isLost {
+		d.g.NoteForgotten(d.Status.Epoch)
 	}
 	if d.Status.EstablishedAt.IsZero() {
 		d.Status.EstablishedAt = d.Now

@@ -12,9 +12,11 @@ import (
 // so: it was set back, as when etcd is restored from a backup. The group goes on, for it elects by
 // itself. But nobody joins, and no order is taken, in an epoch that has passed; and the status may
 // have forgotten whom the group went on without. So it gets an epoch that nobody has seen, and
-// nobody joins by what it holds alone who is outside of the group then. One that the group lists as unreachable
-// may be, and is waited for: it is back in a moment, or expelled. Until then nothing else begins
-// an epoch, for it would only hide that some were lost, and nobody is told to do anything: see isPast.
+// nobody joins by what it holds alone who is outside of the group then. Nor does what was archived
+// until then stand for what the group holds under the same numbers, unless a branch of the archive
+// tells that it does. One that the group lists as unreachable may be outside, and is waited for: it is
+// back in a moment, or expelled. Until then nothing else begins an epoch, for it would only hide that
+// some were lost, and nobody is told to do anything: see isPast.
 func (d *decision) mendStatus() {
 	last := d.LastEpoch()
 	if !d.g.Bootstrapped || !d.isPast() {
@@ -48,6 +50,7 @@ func (d *decision) restoreStatus(last int64) {
 			d.Status.Epoch = max(d.Status.Epoch, r.SeenEpoch, r.NoReceivingBelow)
 		}
 	}
+	d.g.NoteForgotten(max(d.Status.Epoch, d.LastEpoch()))
 	d.Status.Epoch = d.nextEpoch()
 	d.Status.Operation, d.Status.Return = nil, nil
 	d.Status.TargetPrimary, d.Status.TargetPrimaryAt = d.seen.primary, d.Now

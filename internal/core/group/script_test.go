@@ -62,6 +62,7 @@ import (
 //	step                          one pass of those that run makes
 //	run                           decide, carry out, let managers act, until all is quiet
 //	members                       what the status says of each
+//	recoveries                    when the group went on without some, by the status, and what those held who did
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -122,8 +123,8 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 		return text + w.tell()
 	case "decide":
 		return w.decide()
-	case "members":
-		return w.members()
+	case "members", "recoveries":
+		return w.recorded(td.Cmd)
 	case "spec", "problem":
 		w.specify(td)
 	case "release":
@@ -346,6 +347,14 @@ func (w *world) lie(in *instance, what datadriven.CmdArg) *core.GroupView {
 	return &lie
 }
 
+// recorded is what the status says of one or the other.
+func (w *world) recorded(what string) string {
+	if what == "recoveries" {
+		return w.recoveries()
+	}
+	return w.members()
+}
+
 // members are what the status says of each.
 func (w *world) members() string {
 	var b strings.Builder
@@ -355,6 +364,15 @@ func (w *world) members() string {
 			b.WriteString(", not heard")
 		}
 		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// recoveries are what the status says of them.
+func (w *world) recoveries() string {
+	var b strings.Builder
+	for _, r := range w.cluster.Status.Group.Recoveries {
+		fmt.Fprintf(&b, "epoch %d: %s\n", r.Epoch, cmp.Or(r.Held.String(), "nobody knows"))
 	}
 	return b.String()
 }

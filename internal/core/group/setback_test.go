@@ -142,6 +142,15 @@ func setBackMutants() map[string]mutation {
 				}
 			}
 		}},
+		"what a status that was set back has forgotten counts as archived": {
+			plan: func(o *core.Observation, p *core.Plan) {
+				isMended := func(e core.Event) bool { return e.Reason == core.ReasonStatusRestored }
+				if slices.ContainsFunc(p.Events, isMended) {
+					again := *p.Status.Group
+					again.Recoveries = o.Cluster.Status.Group.Recoveries
+					p.Status.Group = &again
+				}
+			}},
 		"whoever is out of the group when its status is mended joins as others do": {
 			plan: func(_ *core.Observation, p *core.Plan) {
 				isMended := func(e core.Event) bool { return e.Reason == core.ReasonStatusRestored }
