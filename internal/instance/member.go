@@ -80,10 +80,13 @@ func membershipOf(c *v1alpha1.Cluster, me string) (*agent.Membership, error) {
 	out.GoneOn = g.HasQuorum && slices.ContainsFunc(g.Members, func(m v1alpha1.GroupMember) bool {
 		return m.Instance == me && m.State == string(core.MemberUnknown)
 	})
-	out.HasQuorum = g.HasQuorum
+	out.HasQuorum, out.ViewID = g.HasQuorum, g.ViewID
 	for _, m := range g.Members {
-		if m.State == string(core.MemberOnline) {
+		switch core.MemberState(m.State) {
+		case core.MemberOnline:
 			out.Online = append(out.Online, m.Instance)
+		case core.MemberOffline, core.MemberError:
+			out.Outside = append(out.Outside, m.Instance)
 		}
 		if _, is := excluded[m.Instance]; m.Address != "" && !is {
 			out.Addresses = append(out.Addresses, m.Address)

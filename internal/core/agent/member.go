@@ -19,10 +19,12 @@ type Membership struct {
 	// GoneOn tells whether the group has its quorum, and this instance, of which nobody knows
 	// anything, is not in it.
 	GoneOn bool
-	// HasQuorum tells whether a majority was seen to agree on the group, and Online are the members that it
-	// saw online.
-	HasQuorum bool
-	Online    []string
+	// HasQuorum tells whether a majority was seen to agree on the group, in the view ViewID. Online are the
+	// members that it saw online, and Outside the instances that it did not list, and that say themselves that
+	// they are in no group.
+	HasQuorum       bool
+	ViewID          string
+	Online, Outside []string
 	// Addresses of the members: nobody else may speak with one. Whoever is excluded is not
 	// among them.
 	Addresses []string

@@ -44,19 +44,21 @@ func endHungPrimary(f *Facts) (Decision, bool) {
 
 // isReplaceable reports whether mysqld is the group's primary, and those others whom it saw online in the view
 // that it told last, and whom the operator sees online now, are a majority of that view. It may have been elected
-// since.
+// since. Who has left the group since is no part of that any more: the operator tells it of a later view.
 func (f *Facts) isReplaceable() bool {
 	v, g := f.Member.Last, f.Cluster.Group
 	if v == nil || v.State != core.MemberOnline || !g.HasQuorum || f.Cluster.CurrentPrimary != f.Me {
 		return false
 	}
-	others := 0
+	others, all, isLater := 0, len(v.Members), core.IsLaterView(g.ViewID, v.ViewID)
 	for _, m := range v.Members {
-		if m.State == core.MemberOnline && slices.ContainsFunc(g.Online, func(name string) bool {
-			return name != f.Me && core.IsHostOf(m.Host, name)
-		}) {
+		isOther := func(name string) bool { return name != f.Me && core.IsHostOf(m.Host, name) }
+		switch {
+		case isLater && slices.ContainsFunc(g.Outside, isOther):
+			all--
+		case m.State == core.MemberOnline && slices.ContainsFunc(g.Online, isOther):
 			others++
 		}
 	}
-	return 2*others > len(v.Members)
+	return 2*others > all
 }

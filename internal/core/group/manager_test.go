@@ -128,10 +128,13 @@ func membership(s *core.Status, me string) *agent.Membership {
 		return out
 	}
 	out.Name, out.Bootstrapper, out.Bootstrapped, out.Recoveries = g.Name, g.Bootstrapper, g.Bootstrapped, g.Recoveries
-	out.Undecided, out.Rejoins, out.HasQuorum = g.IsUndecided(), true, g.HasQuorum
+	out.Undecided, out.Rejoins, out.HasQuorum, out.ViewID = g.IsUndecided(), true, g.HasQuorum, g.ViewID
 	for _, m := range g.Members {
-		if m.State == core.MemberOnline {
+		switch m.State {
+		case core.MemberOnline:
 			out.Online = append(out.Online, m.Instance)
+		case core.MemberOffline, core.MemberError:
+			out.Outside = append(out.Outside, m.Instance)
 		}
 		out.GoneOn = out.GoneOn || g.HasQuorum && m.Instance == me && m.State == core.MemberUnknown
 		if m.Address != "" && !g.Excludes(m.Instance) {
