@@ -24,7 +24,7 @@ import (
 	"cnmsql.co/internal/tell"
 )
 
-// GapReconciler has a Backup made when the archive of a Cluster has got a gap, or has moved to
+// GapReconciler has a Backup made when the archive of a Cluster has got a gap, has begun, or has moved to
 // another store: until there is one, nobody can restore what was written since.
 type GapReconciler struct {
 	Client client.Client
@@ -119,7 +119,7 @@ func (r *GapReconciler) tellRefused(c *v1alpha1.Cluster, why string) {
 
 func whatLacks(is *v1alpha1.ContinuousArchivingStatus) string {
 	if is.Missing == "" {
-		return "the archive has moved to " + is.Place
+		return "the archive has begun in " + is.Place
 	}
 	return "the archive lacks " + is.Missing
 }

@@ -42,7 +42,7 @@ var (
 	retentionHeld = description("retention_held", "1 if the last look at what has expired removed nothing from the "+
 		"store, or less than it could; no series where nothing expires, or before the first look")
 	archiveGap = prometheus.NewDesc("cnmsql_cluster_archive_gap", "1 while no Backup closes a gap in the archive, "+
-		"or was taken since it has moved: nobody can restore what was written since", clusterLabels, nil)
+		"or was taken since it has begun or moved: nobody can restore what was written since", clusterLabels, nil)
 )
 
 var clusterLabels = []string{"namespace", "cluster"}

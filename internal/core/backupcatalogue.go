@@ -35,9 +35,10 @@ var backups = []row[Reason]{
 	{ReasonArchivingFailed, "nothing can be archived; the message says why", "archiving.md"},
 	{ReasonArchiveGap, "binary logs were purged before they were archived, and no backup was taken since",
 		"archiving.md"},
-	{ReasonArchiveMoved, "another object store is archived to, and no backup was taken there since",
-		"archiving.md#another-store"},
-	{ReasonGapBackup, "a Backup is made because of a gap in the archive, or because it has moved", "archiving.md"},
+	{ReasonArchiveMoved, "archiving has begun in an object store, the first one or another one than before, and no " +
+		"backup was taken there since", "archiving.md#another-store"},
+	{ReasonGapBackup, "a Backup is made because of a gap in the archive, or because it has begun or moved",
+		"archiving.md"},
 	{ReasonGapBackupRefused, "event: that Backup cannot be made, because the API server refuses it; " +
 		"the message says why", "archiving.md#what-it-says"},
 	{ReasonBackupPassedOver,

@@ -27,7 +27,8 @@ const (
 	ReasonArchivingBehind Reason = "ArchivingBehind"
 	ReasonArchivingFailed Reason = "ArchivingFailed"
 	ReasonArchiveGap      Reason = "ArchiveGap"
-	// ReasonArchiveMoved says that another store is archived to, and there is no backup in it yet.
+	// ReasonArchiveMoved says that a store is archived to, the first one or another one than before, and there is
+	// no backup in it yet.
 	ReasonArchiveMoved Reason = "ArchiveMoved"
 	// ReasonGapBackup and ReasonGapBackupRefused are events only.
 	ReasonGapBackup        Reason = "BackupAfterGap"

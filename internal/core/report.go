@@ -399,8 +399,8 @@ type Archive struct {
 	// CompleteUntil is until when the store has all that was acknowledged, and says so, though
 	// nothing was written since At; by the same clock.
 	CompleteUntil time.Time `json:"completeUntil,omitzero"`
-	// Place is the store that it is archived to, for people. In another place there are no
-	// backups of before.
+	// Place is the store that it is archived to, for people; "" until the branch is written there. In another
+	// place there are no backups of before.
 	Place string `json:"place,omitempty"`
 	// EncryptedTo is the recipient to which that part is encrypted; "" if it is not.
 	EncryptedTo string `json:"encryptedTo,omitempty"`

@@ -301,7 +301,9 @@ func (a *archiver) watchArchive(ctx context.Context, s *archive.Shipper, place s
 		if now.Failure == "" {
 			before = nil // it is over, however old what waits becomes
 		}
-		now.Place = place
+		if s.Archived() != "" { // its branch is there: what begins later goes with it
+			now.Place = place
+		}
 		a.say(now)
 	}
 }

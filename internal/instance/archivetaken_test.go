@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/store"
 	"cnmsql.co/internal/store/storetest"
 )
@@ -152,4 +154,35 @@ func TestWhoHearsThatItWasReplacedGoesOnAtOnce(t *testing.T) {
 	if len(began) != 3 || said != nil {
 		t.Errorf("it began at %v, and says %+v", began, said)
 	}
+}
+
+// The operator has a Backup made when it hears of a place, which holds what
+// the branch began with only if that was written before.
+func TestThePlaceIsToldOnceItsBranchIsThere(t *testing.T) {
+	data, dir := aLog(t), storetest.Dir(t)
+	s, err := store.Open(dir)
+	must(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		m := writing(data, dir)
+		shipper, err := archive.NewShipper(archive.Config{Store: s, Prefix: backup.LogPrefix("db"), Cluster: "uid-1",
+			Epoch: 1, Instance: "db-1", ServerUUID: "server-1", Index: filepath.Join(data, "binlog.index"),
+			Executed:  func(context.Context) (gtid.Set, error) { return gtid.Set{}, nil },
+			May:       func(context.Context) error { return nil },
+			TargetRPO: time.Minute})
+		must(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		var beside sync.WaitGroup
+		beside.Go(func() { m.archiver.watchArchive(ctx, shipper, "s3://b", time.Minute) })
+		<-time.After(3 * time.Second)
+		if a := m.archiver.report(); a == nil || a.Place != "" {
+			t.Errorf("without a branch it says %+v", a)
+		}
+		beside.Go(func() { _ = shipper.Run(ctx) })
+		<-time.After(3 * time.Second)
+		if a := m.archiver.report(); a == nil || a.Place != "s3://b" {
+			t.Errorf("with its branch it says %+v", a)
+		}
+		cancel()
+		beside.Wait()
+	})
 }

@@ -62,22 +62,33 @@ func (p *prerequisites) archiveFiles(ctx context.Context, c *v1alpha1.Cluster) (
 // every part, and is no reason to write each time.
 const archiveTold = time.Minute
 
-// gapClosed reports whether a backup was taken since the archive has got its last gap. A
-// question that fails keeps nobody from deciding: the gap is told for a while longer.
-func (r *Reconciler) gapClosed(ctx context.Context, c *v1alpha1.Cluster) bool {
+// backed is what is known of the Backups that lie where the archive goes.
+type backed struct {
+	taken []backup.Taken
+	// closesGap tells whether one was taken since the archive has got its last gap.
+	closesGap bool
+	// isUnknown: the question has failed.
+	isUnknown bool
+}
+
+// backedBy asks for the Backups where something follows from them: from the archive's gap, or once it begins. A
+// question that fails keeps nobody from deciding: what is told of them stays for a while longer.
+func (r *Reconciler) backedBy(ctx context.Context, c *v1alpha1.Cluster) backed {
 	is := c.Status.ContinuousArchiving
-	if is == nil || is.MissingSince == nil {
-		return false
+	if !c.Spec.Backup.Archives() || is != nil && is.MissingSince == nil && is.Place != "" {
+		return backed{}
 	}
 	all, err := backups.TakenOf(ctx, r.Client, c)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "whether a backup was taken since the gap in the archive is not known")
+		ctrl.LoggerFrom(ctx).Error(err, "whether a backup goes with the archive is not known")
+		return backed{isUnknown: true}
 	}
-	return backup.GapClosed(backups.GapOf(is), all)
+	hasGap := is != nil && is.MissingSince != nil
+	return backed{taken: all, closesGap: hasGap && backup.GapClosed(backups.GapOf(is), all)}
 }
 
 // describeArchive says how far binary logs are archived.
-func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation, gapClosed bool) {
+func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation, by backed) {
 	if !c.Spec.Backup.Archives() {
 		s.ContinuousArchiving = nil
 		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionContinuousArchiving)
@@ -85,7 +96,10 @@ func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 	}
 	is := s.ContinuousArchiving
 	if is == nil {
-		is = &v1alpha1.ContinuousArchivingStatus{CompleteSince: &metav1.Time{Time: o.Now}}
+		is = &v1alpha1.ContinuousArchivingStatus{}
+		if s.EstablishedAt == nil { // otherwise it lacks nothing since it has begun, which takes a rolling restart
+			is.CompleteSince = &metav1.Time{Time: o.Now}
+		}
 	}
 	is.Enabled = true
 	s.ContinuousArchiving = is
@@ -103,7 +117,7 @@ func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 		is.LastFailureReason, is.LastFailureMessage, is.LastFailureTime = a.Failure, a.Message,
 			&metav1.Time{Time: a.FailedAt}
 	}
-	gapClosed = noteGap(is, a, o.Now, gapClosed)
+	gapClosed := noteGap(is, a, o.Now, by, goesTo(s, a, by))
 	noteArchived(is, a, o.Now)
 	cond := archiveCondition(a, is, gapClosed)
 	cond.ObservedGeneration = c.Generation
@@ -168,20 +182,33 @@ func doubtArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observa
 		ObservedGeneration: c.Generation})
 }
 
+// goesTo is where the archive goes, and went. Its beginning is not noted while nobody knows which Backups there are.
+func goesTo(s *v1alpha1.ClusterStatus, a *core.Archive, by backed) backup.Goes {
+	is := s.ContinuousArchiving
+	out := backup.Goes{Before: is.Place, Now: a.Place, Began: is.LastArchivedTime != nil}
+	since, established := is.CompleteSince, s.EstablishedAt
+	out.FromBeginning = since != nil && (established == nil || !since.Time.After(established.Time))
+	if out.Before == "" && by.isUnknown {
+		out.Now = ""
+	}
+	return out
+}
+
 // noteGap notes since when no backup goes with the archive: it lacks something, or has moved.
 // Whoever archives next may know nothing of it, so that it is noted until a backup closes it.
-func noteGap(is *v1alpha1.ContinuousArchivingStatus, a *core.Archive, now time.Time, closed bool) (stillClosed bool) {
-	moved := a.Place != "" && is.Place != "" && a.Place != is.Place
+func noteGap(is *v1alpha1.ContinuousArchivingStatus, a *core.Archive, now time.Time, by backed,
+	goes backup.Goes) (closed bool) {
+	closed = by.closesGap
 	switch {
 	case a.Missing != "" && a.Missing != is.Missing:
 		is.Missing, is.MissingSince, closed = a.Missing, &metav1.Time{Time: now}, false
-	case moved:
+	case goes.Moves(by.taken):
 		is.Missing, is.MissingSince, closed = a.Missing, &metav1.Time{Time: now}, false
 	case a.Missing == "" && closed:
 		is.Missing, is.MissingSince = "", nil
 	}
-	if a.Place != "" {
-		is.Place = a.Place
+	if goes.Now != "" {
+		is.Place = goes.Now
 	}
 	if since := is.MissingSince; since != nil && (is.CompleteSince == nil || is.CompleteSince.Before(since)) {
 		is.CompleteSince = since.DeepCopy() // it outlives the gap, which is forgotten once it is closed
@@ -197,7 +224,7 @@ func archiveCondition(a *core.Archive, is *v1alpha1.ContinuousArchivingStatus, g
 		out.Message = "nothing is archived: " + is.LastFailureMessage
 	case is.MissingSince != nil && !gapClosed && is.Missing == "":
 		out.Reason = string(core.ReasonArchiveMoved)
-		out.Message = "the archive is now in " + is.Place + ", and no backup was taken there since: " +
+		out.Message = "the archive is in " + is.Place + " now, and no backup was taken there since: " +
 			"a restore needs one. A Backup is made; look whether it completes"
 	case is.MissingSince != nil && !gapClosed:
 		out.Reason = string(core.ReasonArchiveGap)

@@ -15,6 +15,7 @@ import (
 // moment, and not for a day.
 func TestWhetherItIsArchivedIsUnknownWhenNobodyCanBeAsked(t *testing.T) {
 	c, now := aCluster(), time.Now()
+	c.Status.EstablishedAt = nil // it is archived from its beginning
 	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore,
 		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true, TargetRPOSeconds: 300}}
 	said := core.Known(core.Report{WritableEpoch: 1, Archive: &core.Archive{Place: "s3://a", File: "b.2",
@@ -35,7 +36,7 @@ func TestWhetherItIsArchivedIsUnknownWhenNobodyCanBeAsked(t *testing.T) {
 	} {
 		tc.in.Name = "c-1"
 		o := core.Observation{Now: now.Add(tc.after), Instances: []core.Instance{tc.in}}
-		describeArchive(&c.Status, c, o, false)
+		describeArchive(&c.Status, c, o, backed{})
 		doubtArchive(&c.Status, c, o, now)
 		is := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
 		if is == nil || is.Status != tc.want {
@@ -72,7 +73,7 @@ func TestNothingIsArchivedWhileTheHistoryIsUndecided(t *testing.T) {
 			Recoveries: make([]v1alpha1.GroupRecovery, tc.recoveries)}
 		o := core.Observation{Now: now.Add(tc.after), Instances: []core.Instance{{Name: "c-1", Report: tc.report,
 			Latest: said}}}
-		describeArchive(&c.Status, c, o, false)
+		describeArchive(&c.Status, c, o, backed{})
 		doubtArchive(&c.Status, c, o, now)
 		is := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
 		if is == nil || is.Status != tc.status || is.Reason != string(tc.reason) {

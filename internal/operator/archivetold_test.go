@@ -53,5 +53,5 @@ func TestWhatBecomesOfTheArchiveIsToldOnce(t *testing.T) {
 	says(&core.Archive{Place: "s3://a", Missing: "a:1-5"}, "Warning ArchiveGap the archive lacks a:1-5")
 	says(nil) // the next primary has only begun
 	says(&full, "Warning StoreFull nothing is archived: full at 7")
-	says(&core.Archive{Place: "s3://b"}, "Warning ArchiveMoved the archive is now in s3://b")
+	says(&core.Archive{Place: "s3://b"}, "Warning ArchiveMoved the archive is in s3://b now")
 }

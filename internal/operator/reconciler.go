@@ -363,7 +363,7 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 	if !follow {
 		next.Status.ObservedGeneration = (*c).Status.ObservedGeneration
 	}
-	describeArchive(&next.Status, *c, o, r.gapClosed(ctx, *c))
+	describeArchive(&next.Status, *c, o, r.backedBy(ctx, *c))
 	doubtArchive(&next.Status, *c, o, r.state(*c).since)
 	describeRestore(&next.Status, *c, o)
 	noteImage(next, o, r.actor.defaultImage)

@@ -236,7 +236,7 @@ func TestTheStatusTellsTheLastPartOfABurstAndWhatPilesUp(t *testing.T) {
 	look := func(after time.Duration, a core.Archive) v1alpha1.ContinuousArchivingStatus {
 		at := moment.Add(after)
 		in := core.Instance{Name: "c-1", Report: core.Known(core.Report{WritableEpoch: 1, Archive: &a}, at, at)}
-		describeArchive(s, c, core.Observation{Now: at, Instances: []core.Instance{in}}, false)
+		describeArchive(s, c, core.Observation{Now: at, Instances: []core.Instance{in}}, backed{})
 		return *s.ContinuousArchiving
 	}
 	look(0, core.Archive{GTIDs: "a:1", At: moment})
@@ -268,7 +268,7 @@ func TestTheStatusSaysSinceWhenTheArchiveLacksNothing(t *testing.T) {
 		t.Helper()
 		now := moment.Add(time.Duration(hour) * time.Hour)
 		in := core.Instance{Name: "c-1", Report: core.Known(core.Report{WritableEpoch: 1, Archive: &a}, now, now)}
-		describeArchive(s, c, core.Observation{Now: now, Instances: []core.Instance{in}}, closed)
+		describeArchive(s, c, core.Observation{Now: now, Instances: []core.Instance{in}}, backed{closesGap: closed})
 		want := metav1.NewTime(moment.Add(time.Duration(since) * time.Hour))
 		if is := s.ContinuousArchiving; !is.CompleteSince.Equal(&want) {
 			t.Errorf("after %d hours it lacks nothing since %s, want %s", hour, is.CompleteSince, want)
@@ -290,11 +290,11 @@ func TestTheStatusTellsOfTheArchive(t *testing.T) {
 	moment := time.Date(2026, 11, 23, 21, 0, 0, 0, time.UTC)
 	c := aCluster()
 	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore, ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
-	s, closed, now := &v1alpha1.ClusterStatus{}, false, moment
+	s, by, now := &v1alpha1.ClusterStatus{}, backed{}, moment
 	says := func(a *core.Archive, status metav1.ConditionStatus, reason, word string) {
 		t.Helper()
 		in := core.Instance{Name: "c-1", Report: core.Known(core.Report{WritableEpoch: 1, Archive: a}, moment, moment)}
-		describeArchive(s, c, core.Observation{Now: now, Instances: []core.Instance{{Name: "c-2"}, in}}, closed)
+		describeArchive(s, c, core.Observation{Now: now, Instances: []core.Instance{{Name: "c-2"}, in}}, by)
 		cond := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionContinuousArchiving)
 		if cond == nil || cond.Status != status || cond.Reason != reason || !strings.Contains(cond.Message, word) {
 			t.Errorf("%+v", cond)
@@ -322,26 +322,26 @@ func TestTheStatusTellsOfTheArchive(t *testing.T) {
 	if is := s.ContinuousArchiving; is.LastFailureReason != "" || is.Missing != "a:1-5" || !is.MissingSince.Equal(&metav1.Time{Time: moment}) {
 		t.Errorf("%+v", is)
 	}
-	closed = true
+	by.closesGap = true
 	says(&core.Archive{Missing: "a:1-5"}, metav1.ConditionTrue, "Archiving", "in time")
 	says(&core.Archive{Missing: "a:1-7"}, metav1.ConditionFalse, "ArchiveGap", "a:1-7")
 	if says(&core.Archive{}, metav1.ConditionTrue, "Archiving", "in time"); s.ContinuousArchiving.MissingSince != nil {
 		t.Error("a gap that nobody tells of has a time")
 	}
-	closed = false
+	by.closesGap = false
 	says(&core.Archive{Place: "s3://a"}, metav1.ConditionTrue, "Archiving", "in time")
-	says(&core.Archive{Place: "s3://b"}, metav1.ConditionFalse, "ArchiveMoved", "now in s3://b")
-	says(&core.Archive{}, metav1.ConditionFalse, "ArchiveMoved", "now in s3://b") // the next primary has only begun
-	if closed = true; s.ContinuousArchiving.MissingSince == nil {
+	says(&core.Archive{Place: "s3://b"}, metav1.ConditionFalse, "ArchiveMoved", "in s3://b now")
+	says(&core.Archive{}, metav1.ConditionFalse, "ArchiveMoved", "in s3://b now") // the next primary has only begun
+	if by.closesGap = true; s.ContinuousArchiving.MissingSince == nil {
 		t.Error("no Backup is asked for in the new place")
 	}
 	says(&core.Archive{Place: "s3://b"}, metav1.ConditionTrue, "Archiving", "in time")
-	closed = false
+	by.closesGap = false
 	says(&core.Archive{Place: "s3://b"}, metav1.ConditionTrue, "Archiving", "in time")
 	says(&core.Archive{Place: "s3://b", Missing: "a:1-9"}, metav1.ConditionFalse, "ArchiveGap", "a:1-9")
 	says(&core.Archive{Place: "s3://b"}, metav1.ConditionFalse, "ArchiveGap", "a:1-9") // a failover closes nothing
 	c.Spec.Backup = nil
-	describeArchive(s, c, core.Observation{}, false)
+	describeArchive(s, c, core.Observation{}, backed{})
 	if s.ContinuousArchiving != nil || len(s.Conditions) != 0 {
 		t.Errorf("still there: %+v %+v", s.ContinuousArchiving, s.Conditions)
 	}

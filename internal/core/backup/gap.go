@@ -34,6 +34,34 @@ type Taken struct {
 	Holds *gtid.Set
 }
 
+// Goes is where an archive goes, and where it went until now.
+type Goes struct {
+	// Before and Now are places; "" where none is known.
+	Before, Now string
+	// Began tells whether anything was archived until now, and FromBeginning whether it was to be archived before
+	// the Cluster had data.
+	Began, FromBeginning bool
+}
+
+// Moves reports whether the archive begins in a place of which no backup of before has what the archive will lack:
+// in another one than before, or in its first. It then holds nothing that was written earlier, as if that were a gap;
+// that it begins is told once its first branch is written, so that a backup which begins later holds all of it.
+//
+// Where the Cluster was to be archived from its beginning there is no backup of before that, and one that goes on
+// now ends with what is written by now. Only one that is complete already may lack something: then the store or a
+// key has kept the archive from beginning for as long as that backup took. all are those in the new place.
+func (g Goes) Moves(all []Taken) bool {
+	switch {
+	case g.Now == "" || g.Now == g.Before:
+		return false
+	case g.Before != "":
+		return true
+	case g.Began: // under a release that did not note the place
+		return false
+	}
+	return !g.FromBeginning || slices.ContainsFunc(all, func(b Taken) bool { return b.Completed })
+}
+
 // Closes reports whether one can be restored to what was written after a gap, from this backup: it holds what
 // the archive lacks. That it began later is not enough, for it may be of a replica that lagged, while the
 // primary could not be asked what to wait for; but it is what is known where the archive has moved.

@@ -60,3 +60,28 @@ func TestAGapAsksForOneBackup(t *testing.T) {
 		t.Errorf("after twenty failures it pauses for %s", wake)
 	}
 }
+
+// A backup that was taken before the archive began lacks what was written until then, and nobody has it.
+func TestWhenNoBackupOfBeforeGoesWithTheArchive(t *testing.T) {
+	ended := []Taken{{Completed: true}}
+	for name, c := range map[string]struct {
+		goes Goes
+		all  []Taken
+		want bool
+	}{
+		"it has not begun":                   {goes: Goes{}},
+		"nobody says where it goes now":      {goes: Goes{Before: "a"}},
+		"it goes on":                         {goes: Goes{Before: "a", Now: "a", Began: true}},
+		"it goes elsewhere":                  {goes: Goes{Before: "a", Now: "b", Began: true}, want: true},
+		"it goes elsewhere, from the first":  {goes: Goes{Before: "a", Now: "b", FromBeginning: true}, want: true},
+		"it begins":                          {goes: Goes{Now: "a"}, want: true},
+		"it begins with the Cluster":         {goes: Goes{Now: "a", FromBeginning: true}},
+		"... while a backup goes on":         {goes: Goes{Now: "a", FromBeginning: true}, all: []Taken{{}}},
+		"... late, after a backup had ended": {goes: Goes{Now: "a", FromBeginning: true}, all: ended, want: true},
+		"an older release had it begin":      {goes: Goes{Now: "a", Began: true}, all: ended},
+	} {
+		if got := c.goes.Moves(c.all); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
