@@ -255,12 +255,14 @@ func TestASuspendedScheduleIsLeftAloneButTidied(t *testing.T) {
 	w.edit(func(sb *v1alpha1.ScheduledBackup) { sb.Spec.Suspend = true })
 	w.end(v1alpha1.BackupCompleted)
 	w.look()
-	w.expectBackups()
+	w.expectBackups("20261122023000") // the last one stays, whatever the limit
 	w.at("2026-11-25T02:30:00Z").look()
 	w.edit(func(sb *v1alpha1.ScheduledBackup) { sb.Spec.Suspend = false })
 	w.look()
-	w.expectBackups()
+	w.expectBackups("20261122023000")
 	w.at("2026-11-26T02:30:00Z").look()
+	w.end(v1alpha1.BackupCompleted)
+	w.look()
 	w.expectBackups("20261126023000")
 }
 

@@ -41,7 +41,8 @@ type Schedule struct {
 	// HindersDue says why what is due cannot be made now, and what to do; "" when nothing
 	// hinders it. Unlike Hindered it is no problem while nothing is due.
 	HindersDue string
-	// KeepCompleted and KeepFailed are how many ended Backups are kept; all when nil.
+	// KeepCompleted and KeepFailed are how many ended Backups are kept, but for those by which it is told how
+	// the last ones ended, see least; all when nil.
 	KeepCompleted, KeepFailed *int
 	// Backups of this schedule that exist.
 	Backups []Made
@@ -291,15 +292,33 @@ func (s Schedule) beyond(outcome Outcome, keep *int) []string {
 	if keep == nil {
 		return nil
 	}
-	ended := slices.DeleteFunc(slices.Clone(s.Backups), func(b Made) bool { return b.Outcome != outcome || b.Deleted })
-	slices.SortFunc(ended, func(a, b Made) int {
-		return cmp.Or(b.Created.Compare(a.Created), strings.Compare(b.Name, a.Name))
-	})
 	var names []string
-	for _, b := range ended[min(max(*keep, 0), len(ended)):] {
+	ended := s.ended(outcome)
+	for _, b := range ended[min(max(*keep, s.least(outcome)), len(ended)):] {
 		names = append(names, b.Name)
 	}
 	return names
+}
+
+// ended are the Backups of some outcomes, the newest first.
+func (s Schedule) ended(outcomes ...Outcome) []Made {
+	all := slices.DeleteFunc(slices.Clone(s.Backups), func(b Made) bool {
+		return b.Deleted || !slices.Contains(outcomes, b.Outcome)
+	})
+	slices.SortFunc(all, func(a, b Made) int {
+		return cmp.Or(b.Created.Compare(a.Created), strings.Compare(b.Name, a.Name))
+	})
+	return all
+}
+
+// least is how many of an outcome stay whatever the limit, for the Backups themselves are all that tells how the
+// last ones ended: the newest that is Completed, without which there is no window and no age of the last backup, and
+// a Failed one while none was Completed since.
+func (s Schedule) least(outcome Outcome) int {
+	if newest := s.ended(Completed, Failed); outcome == Failed && (len(newest) == 0 || newest[0].Outcome != Failed) {
+		return 0
+	}
+	return 1
 }
 
 // wake is the time until the next slot, or until it is time to look anyway.

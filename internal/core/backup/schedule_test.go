@@ -318,8 +318,42 @@ func TestABackupIsNotDeletedBeforeItsSlotIsWrittenDown(t *testing.T) {
 	w.end(Completed).look(3)
 	w.look(3)
 	w.expect(t, "010000")
-	if len(w.Backups) > 0 {
+	w.at("2h").look(1)
+	w.end(Completed).look(3)
+	w.look(3)
+	w.expect(t, "010000", "020000")
+	if len(w.Backups) != 1 || w.Backups[0].Name != "s-20261121020000" {
 		t.Errorf("kept are %v", w.Backups)
+	}
+}
+
+// What tells how the last ones ended are the Backups, and an alert needs one that failed for as long as it is the last.
+func TestHowTheLastBackupsEndedIsToldAtALimitOfNone(t *testing.T) {
+	w := aWorld()
+	none := 0
+	w.KeepCompleted, w.KeepFailed = &none, &none
+	for i, c := range []struct {
+		outcome Outcome
+		kept    []string
+	}{
+		{Failed, []string{"0"}},
+		{Failed, []string{"1"}},
+		{Completed, []string{"2"}},
+		{Completed, []string{"3"}},
+		{Failed, []string{"3", "4"}},
+		{Unfinished, []string{"3", "4", "5"}},
+	} {
+		w.Backups = append(w.Backups, Made{Name: fmt.Sprint(i), Outcome: c.outcome,
+			Created: day.Add(time.Duration(i) * time.Minute)})
+		gone := w.look(0).Delete
+		w.Backups = slices.DeleteFunc(w.Backups, func(b Made) bool { return slices.Contains(gone, b.Name) })
+		var kept []string
+		for _, b := range w.Backups {
+			kept = append(kept, b.Name)
+		}
+		if !slices.Equal(kept, c.kept) {
+			t.Errorf("after Backup %d there are %v, want %v", i, kept, c.kept)
+		}
 	}
 }
 
