@@ -76,7 +76,7 @@ func TestShipper(t *testing.T) {
 		settle()
 		must(t, s.end())
 		a := archivedOnce(t, m, l.executed)
-		if len(a.Parts) < 6 || s.Archived() != "binlog.000006" || s.Status().PendingBytes != 0 {
+		if len(a.Parts) < 6 || s.Archived() != "binlog.000006" || s.Status().Pending.Bytes != 0 {
 			t.Errorf("%d parts, %+v", len(a.Parts), s.Status())
 		}
 	})
@@ -86,7 +86,7 @@ func TestShipper(t *testing.T) {
 		l.write(1, 2, 100)
 		settle()
 		archivedOnce(t, m, held)
-		if !s.Status().Oldest.IsZero() || s.Status().PendingBytes == 0 {
+		if !s.Status().Oldest.IsZero() || s.Status().Pending.Bytes == 0 {
 			t.Errorf("%+v", s.Status())
 		}
 		l.execute()

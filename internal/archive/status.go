@@ -26,10 +26,9 @@ type Status struct {
 	// Needed is the name of the first binary log that is not archived as a whole: those before
 	// it may be purged. "" while that is not known.
 	Needed string
-	// PendingBytes and PendingFiles are what stands in the logs behind the last part,
-	// whether it may be shipped or not.
-	PendingBytes int64
-	PendingFiles int
+	// Pending is what stands in the logs behind the last part, whether it may be shipped or not;
+	// nil while that is not known.
+	Pending *Pending
 	// Oldest is since when the oldest transaction waits that could be archived; zero if none
 	// does.
 	Oldest time.Time
@@ -43,6 +42,12 @@ type Status struct {
 	Failure  error
 	FailedAt time.Time
 	PassedAt time.Time
+}
+
+// Pending is how much of the logs is not archived, in bytes and in files.
+type Pending struct {
+	Bytes int64
+	Files int
 }
 
 // RPO returns how much would be lost, in time, if the instance were lost now: the age of the
@@ -64,7 +69,7 @@ func (s *Shipper) Status() Status {
 	s.mu.Lock()
 	out := s.status
 	s.mu.Unlock()
-	out.PendingBytes, out.PendingFiles = s.behind(out)
+	out.Pending = s.behind(out)
 	return out
 }
 
@@ -76,12 +81,16 @@ func (s *Shipper) Archived() string {
 	return s.status.Needed
 }
 
-// behind sums up what is not archived, as far as the files can be seen.
-func (s *Shipper) behind(status Status) (bytes int64, files int) {
-	logs, err := binlog.All(s.c.Index)
-	if err != nil || status.Needed == "" {
-		return 0, 0
+// behind sums up what is not archived, as far as the files can be seen; nil where it is not known which they are.
+func (s *Shipper) behind(status Status) *Pending {
+	if status.Needed == "" {
+		return nil
 	}
+	logs, err := binlog.All(s.c.Index)
+	if err != nil {
+		return nil
+	}
+	out := &Pending{}
 	first := max(slices.IndexFunc(logs, func(path string) bool { return filepath.Base(path) == status.Needed }), 0)
 	for _, path := range logs[first:] {
 		info, err := os.Stat(path)
@@ -93,10 +102,10 @@ func (s *Shipper) behind(status Status) (bytes int64, files int) {
 			size = max(size-status.Last.To, 0)
 		}
 		if size > 0 {
-			bytes, files = bytes+size, files+1
+			out.Bytes, out.Files = out.Bytes+size, out.Files+1
 		}
 	}
-	return bytes, files
+	return out
 }
 
 // archived notes that a part is stored.

@@ -404,9 +404,10 @@ type Archive struct {
 	Place string `json:"place,omitempty"`
 	// EncryptedTo is the recipient to which that part is encrypted; "" if it is not.
 	EncryptedTo string `json:"encryptedTo,omitempty"`
-	// PendingFiles are the binary logs that are not archived as a whole.
-	PendingFiles int   `json:"pendingFiles,omitempty"`
-	PendingBytes int64 `json:"pendingBytes,omitempty"`
+	// PendingFiles are the binary logs that are not archived as a whole, and PendingBytes what of them is not; nil
+	// where that is not known, as before the store has said what it has.
+	PendingFiles *int   `json:"pendingFiles,omitempty"`
+	PendingBytes *int64 `json:"pendingBytes,omitempty"`
 	// RPO is how old the oldest transaction is that could be archived and is not, in seconds.
 	RPO float64 `json:"rpo,omitempty"`
 	// Behind tells whether the oldest transaction that is not archived is older than it should be.

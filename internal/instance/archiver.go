@@ -167,6 +167,7 @@ func (a *archiver) fails(ctx context.Context, what facts.Term, past *attempts) b
 	}
 	a.log.Error("binary logs are not archived; it is tried again", "error", err)
 	said := failing(a.report(), err, now)
+	said.PendingFiles, said.PendingBytes = nil, nil // nobody counts them until the next attempt knows where it goes on
 	said.RPO = now.Sub(past.since).Seconds()
 	a.say(said)
 	return true
@@ -328,8 +329,11 @@ func shortSet(set gtid.Set) string {
 func archiveOf(s archive.Status, before *core.Archive, target time.Duration, now time.Time) *core.Archive {
 	rpo := s.RPO(now)
 	out := &core.Archive{File: s.Last.File, GTIDs: shortSet(s.Last.GTIDs), At: s.LastAt, CompleteUntil: s.CompleteUntil,
-		EncryptedTo: s.Last.Recipient, PendingFiles: s.PendingFiles, PendingBytes: s.PendingBytes,
-		RPO: rpo.Seconds(), Behind: rpo > archiveLate*target+archiveLook, Missing: shortSet(s.Missing)}
+		EncryptedTo: s.Last.Recipient, RPO: rpo.Seconds(), Behind: rpo > archiveLate*target+archiveLook,
+		Missing: shortSet(s.Missing)}
+	if p := s.Pending; p != nil {
+		out.PendingFiles, out.PendingBytes = &p.Files, &p.Bytes
+	}
 	// A failure is over once a part is stored, or what failed succeeds, or after a while in which none waits.
 	lasts := func(at time.Time) bool { return at.After(s.LastAt) && (rpo > 0 || now.Sub(at) < failureLasts) }
 	switch {

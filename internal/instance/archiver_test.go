@@ -3,6 +3,7 @@ package instance
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -25,7 +26,9 @@ func TestWhatIsSaidOfTheArchive(t *testing.T) {
 		want   core.Archive
 	}{
 		"nothing yet": {archive.Status{}, core.Archive{}},
-		"in time":     {archive.Status{Oldest: ago(11 * time.Second)}, core.Archive{RPO: 11}},
+		"some wait": {archive.Status{Pending: &archive.Pending{Files: 2, Bytes: 99}}, core.Archive{PendingFiles: new(2),
+			PendingBytes: new(int64(99))}},
+		"in time": {archive.Status{Oldest: ago(11 * time.Second)}, core.Archive{RPO: 11}},
 		"nothing is written": {archive.Status{CompleteUntil: ago(time.Second)},
 			core.Archive{CompleteUntil: ago(time.Second)}},
 		"late": {archive.Status{Oldest: ago(22 * time.Second)},
@@ -52,7 +55,7 @@ func TestWhatIsSaidOfTheArchive(t *testing.T) {
 		"a failure without a name": {archive.Status{Failure: errors.New("odd"), FailedAt: ago(time.Second)},
 			core.Archive{Failure: "ArchivingFailed", Message: "odd", FailedAt: ago(time.Second)}},
 	} {
-		if got := archiveOf(c.status, nil, 10*time.Second, now); *got != c.want {
+		if got := archiveOf(c.status, nil, 10*time.Second, now); !reflect.DeepEqual(*got, c.want) {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", name, *got, c.want)
 		}
 	}

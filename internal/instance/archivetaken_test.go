@@ -111,6 +111,22 @@ func TestAnArchiveOfAnotherClusterIsLeftAlone(t *testing.T) {
 	}
 }
 
+// What was counted before says nothing of what piles up since.
+func TestWhatWaitsIsNotKnownWhileEachAttemptFails(t *testing.T) {
+	m := writing(aLog(t), storetest.Dir(t))
+	m.archiver.said = &core.Archive{PendingFiles: new(0), PendingBytes: new(int64(0)), File: "binlog.000001"}
+	m.archiver.ships = func(_ context.Context, _ facts.Term, since time.Time) (time.Time, error) {
+		return since, store.Unreachable
+	}
+	var past attempts
+	if is := m.archiver.fails(t.Context(), m.archives(), &past); !is {
+		t.Error("it has not failed")
+	}
+	if a := m.archiver.report(); a == nil || a.PendingFiles != nil || a.PendingBytes != nil || a.File == "" {
+		t.Errorf("it says %+v", a)
+	}
+}
+
 // replacedFor has a manager archive for so long which the store says was replaced. Each attempt takes no time.
 // hears is when it hears of it; it tells when attempts began, and what is said of the archive then.
 func replacedFor(t *testing.T, d, hears time.Duration) (began []time.Duration, said *core.Archive) {
@@ -174,12 +190,12 @@ func TestThePlaceIsToldOnceItsBranchIsThere(t *testing.T) {
 		var beside sync.WaitGroup
 		beside.Go(func() { m.archiver.watchArchive(ctx, shipper, "s3://b", time.Minute) })
 		<-time.After(3 * time.Second)
-		if a := m.archiver.report(); a == nil || a.Place != "" {
+		if a := m.archiver.report(); a == nil || a.Place != "" || a.PendingFiles != nil {
 			t.Errorf("without a branch it says %+v", a)
 		}
 		beside.Go(func() { _ = shipper.Run(ctx) })
 		<-time.After(3 * time.Second)
-		if a := m.archiver.report(); a == nil || a.Place != "s3://b" {
+		if a := m.archiver.report(); a == nil || a.Place != "s3://b" || a.PendingFiles == nil {
 			t.Errorf("with its branch it says %+v", a)
 		}
 		cancel()

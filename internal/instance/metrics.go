@@ -113,9 +113,7 @@ func (g gauges) report(r core.Report) {
 		g.flag("cnmsql_archive_behind", "Whether what is not archived is older than targetRPOSeconds allows.", a.Behind)
 		g.put("cnmsql_archive_rpo_seconds",
 			"How old the oldest transaction is that could be archived and is not.", a.RPO)
-		g.put("cnmsql_archive_pending_files", "How many binary logs are not archived as a whole.",
-			float64(a.PendingFiles))
-		g.put("cnmsql_archive_pending_bytes", "How much of them is not archived.", float64(a.PendingBytes))
+		g.pending(a)
 	}
 	if is := r.Restore; is != nil {
 		g.put("cnmsql_restore_bytes", "How much of the backup is restored.", float64(is.Files.Done))
@@ -128,6 +126,16 @@ func (g gauges) report(r core.Report) {
 	if r.Clone != nil {
 		g.put("cnmsql_clone_percent", "How much of the donor's data is copied.", float64(r.Clone.Percent))
 	}
+}
+
+// pending tells nothing while it is not known: none would be a lie while all of them wait.
+func (g gauges) pending(a *core.Archive) {
+	if a.PendingFiles == nil || a.PendingBytes == nil {
+		return
+	}
+	g.put("cnmsql_archive_pending_files", "How many binary logs are not archived as a whole.",
+		float64(*a.PendingFiles))
+	g.put("cnmsql_archive_pending_bytes", "How much of them is not archived.", float64(*a.PendingBytes))
 }
 
 func (g gauges) server(s *core.Server) {

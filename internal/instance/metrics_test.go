@@ -34,7 +34,7 @@ func gaugesOf(t *testing.T, r core.Report, prefix string) map[string]float64 {
 }
 
 func TestTheGaugesSayHowTheArchiveIs(t *testing.T) {
-	quiet := map[string]float64{"failing": 0, "behind": 0, "rpo_seconds": 0, "pending_files": 0, "pending_bytes": 0}
+	quiet := map[string]float64{"failing": 0, "behind": 0, "rpo_seconds": 0}
 	for name, tc := range map[string]struct {
 		is   core.Archive
 		want map[string]float64
@@ -44,7 +44,10 @@ func TestTheGaugesSayHowTheArchiveIs(t *testing.T) {
 		"a gap, which only the operator knows to be closed": {core.Archive{Missing: "a:1-5"}, nil},
 		"late": {core.Archive{RPO: 22.5, Behind: true},
 			map[string]float64{"behind": 1, "rpo_seconds": 22.5}},
-		"some waits": {core.Archive{RPO: 3, PendingFiles: 2, PendingBytes: 4096},
+		"what waits is not known": {core.Archive{RPO: 3}, map[string]float64{"rpo_seconds": 3}},
+		"nothing waits": {core.Archive{PendingFiles: new(0), PendingBytes: new(int64(0))},
+			map[string]float64{"pending_files": 0, "pending_bytes": 0}},
+		"some waits": {core.Archive{RPO: 3, PendingFiles: new(2), PendingBytes: new(int64(4096))},
 			map[string]float64{"rpo_seconds": 3, "pending_files": 2, "pending_bytes": 4096}},
 	} {
 		want := maps.Clone(quiet)

@@ -143,7 +143,9 @@ func noteArchived(is *v1alpha1.ContinuousArchivingStatus, a *core.Archive, now t
 	if told != nil && now.Sub(told.Time) < archiveTold {
 		return
 	}
-	is.PendingFiles = int32(a.PendingFiles)
+	if n := a.PendingFiles; n != nil { // otherwise what was known last stays
+		is.PendingFiles = int32(*n)
+	}
 	if at := a.At.Truncate(time.Second); !a.At.IsZero() && (told == nil || !at.Before(told.Time)) {
 		is.LastArchivedBinlog, is.LastArchivedGTID, is.LastArchivedTime = a.File, a.GTIDs, &metav1.Time{Time: at}
 	}

@@ -251,9 +251,12 @@ func TestTheStatusTellsTheLastPartOfABurstAndWhatPilesUp(t *testing.T) {
 	if again := look(time.Hour, last); !again.LastArchivedTime.Equal(is.LastArchivedTime) {
 		t.Errorf("it changes without a reason: %+v", again)
 	}
-	last.Failure, last.PendingFiles = "StoreUnreachable", 700
+	last.Failure, last.PendingFiles = "StoreUnreachable", new(700)
 	if is := look(2*time.Hour, last); is.PendingFiles != 700 || is.LastArchivedGTID != "a:2" {
 		t.Errorf("700 binary logs wait, and it says %+v", is)
+	}
+	if is := look(3*time.Hour, core.Archive{Failure: "StoreUnreachable"}); is.PendingFiles != 700 {
+		t.Errorf("how many wait is not known, and it says %+v", is)
 	}
 }
 
@@ -301,7 +304,7 @@ func TestTheStatusTellsOfTheArchive(t *testing.T) {
 		}
 	}
 	part := func(n int, at time.Time) *core.Archive {
-		return &core.Archive{File: "binlog.000001", GTIDs: "a:" + string(rune('0'+n)), At: at, PendingFiles: 1}
+		return &core.Archive{File: "binlog.000001", GTIDs: "a:" + string(rune('0'+n)), At: at, PendingFiles: new(1)}
 	}
 	says(part(1, moment), metav1.ConditionTrue, "Archiving", "in time")
 	says(part(2, moment.Add(time.Second)), metav1.ConditionTrue, "Archiving", "in time")
