@@ -113,7 +113,7 @@ func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 	}
 	if a.Failure == "" {
 		is.LastFailureReason, is.LastFailureMessage, is.LastFailureTime = "", "", nil
-	} else if is.LastFailureReason != a.Failure {
+	} else if is.LastFailureReason != a.Failure || is.LastFailureMessage != a.Message && isStale(is, a) {
 		is.LastFailureReason, is.LastFailureMessage, is.LastFailureTime = a.Failure, a.Message,
 			&metav1.Time{Time: a.FailedAt}
 	}
@@ -122,6 +122,13 @@ func describeArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 	cond := archiveCondition(a, is, gapClosed)
 	cond.ObservedGeneration = c.Generation
 	meta.SetStatusCondition(&s.Conditions, cond)
+}
+
+// isStale reports whether the failure that is told is so old that the one of now is told in its own words, though
+// its reason is the same: the store may deny something else since somebody has mended what it denied. Words that
+// change each time are no reason to write each time.
+func isStale(is *v1alpha1.ContinuousArchivingStatus, a *core.Archive) bool {
+	return is.LastFailureTime == nil || a.FailedAt.Sub(is.LastFailureTime.Time) >= archiveTold
 }
 
 // archiveUndecided returns the condition ContinuousArchiving for a group whose history is not

@@ -50,6 +50,11 @@ func TestWhatBecomesOfTheArchiveIsToldOnce(t *testing.T) {
 	again := full
 	again.Message = "full at 8"
 	says(&again) // in other words
+	again.FailedAt = now.Add(time.Hour)
+	says(&again) // and for long
+	if is := c.Status.ContinuousArchiving; is.LastFailureMessage != "full at 8" {
+		t.Errorf("after an hour the status tells of %q", is.LastFailureMessage)
+	}
 	says(&core.Archive{Place: "s3://a", Missing: "a:1-5"}, "Warning ArchiveGap the archive lacks a:1-5")
 	says(nil) // the next primary has only begun
 	says(&full, "Warning StoreFull nothing is archived: full at 7")
