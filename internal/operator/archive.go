@@ -162,17 +162,29 @@ func noteArchived(is *v1alpha1.ContinuousArchivingStatus, a *core.Archive, now t
 // anything of it.
 const archiveWord = time.Minute
 
+// noteArchiving notes when this operator first looked at the Cluster as at one that archives.
+func (s *clusterState) noteArchiving(c *v1alpha1.Cluster, now time.Time) {
+	if s.archives.IsZero() || c.Status.ContinuousArchiving == nil {
+		s.archives = now
+	}
+}
+
 // doubtArchive sets the condition ContinuousArchiving to Unknown when nobody has told of the
 // archive for so long that it may not be in time any more. It does the same when nobody goes on
-// archiving once it is known which history is the Cluster's. Silence counts from since at the
-// earliest: before, this operator has heard nobody.
+// archiving once it is known which history is the Cluster's, and when nobody begins to though there
+// are data. Silence counts from since at the earliest: before, this operator has heard nobody.
 func doubtArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation, since time.Time) {
 	is := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionContinuousArchiving)
-	if is == nil || is.Status != metav1.ConditionTrue && is.Reason != string(core.BackupUndecided) ||
-		o.Archive() != nil || observation.IsUndecided(s.GroupReplication) {
+	switch {
+	case !c.Spec.Backup.Archives(), o.Archive() != nil, observation.IsUndecided(s.GroupReplication),
+		is == nil && s.EstablishedAt == nil,
+		is != nil && is.Status != metav1.ConditionTrue && is.Reason != string(core.BackupUndecided):
 		return
 	}
 	heard := since
+	if is == nil && s.EstablishedAt.After(heard) {
+		heard = s.EstablishedAt.Time
+	}
 	for i := range o.Instances {
 		word := o.Instances[i].Latest
 		if r, known := word.Get(); known && r.Archive != nil && word.Received().After(heard) {
@@ -183,6 +195,11 @@ func doubtArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observa
 		return
 	}
 	message := "nobody can be asked how far binary logs are archived: bring the primary back, or the way to it"
+	if is == nil {
+		message = "archiving is enabled, and has not begun: whoever takes writes begins once its Pod was made anew " +
+			"with the store's credentials. See what that waits for: kubectl cnmsql status " + c.Name + " -n " +
+			c.Namespace
+	}
 	if last := s.ContinuousArchiving.LastArchivedTime; last != nil {
 		message += "; archived up to " + last.UTC().Format(time.RFC3339) + " at least"
 	}

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +78,47 @@ func TestNothingIsArchivedWhileTheHistoryIsUndecided(t *testing.T) {
 		doubtArchive(&c.Status, c, o, now)
 		is := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
 		if is == nil || is.Status != tc.status || is.Reason != string(tc.reason) {
+			t.Errorf("%s: %+v", tc.name, is)
+		}
+	}
+}
+
+// Archiving is switched on, and nobody begins: a Pod that is not made anew has no credentials of the store, and its
+// manager tells nothing of an archive.
+func TestThatNobodyBeginsToArchiveIsTold(t *testing.T) {
+	now := time.Now()
+	on := &v1alpha1.BackupDefaults{ObjectStore: someStore,
+		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true, TargetRPOSeconds: 30}}
+	silent := core.Known(core.Report{WritableEpoch: 1}, now, now)
+	for _, tc := range []struct {
+		name        string
+		spec        *v1alpha1.BackupDefaults
+		established *metav1.MicroTime
+		after       time.Duration
+		want        bool
+	}{
+		{"it was switched on a moment ago", on, stamped(now.Add(-time.Hour)), 59 * time.Second, false},
+		{"it was switched on a while ago", on, stamped(now.Add(-time.Hour)), time.Minute, true},
+		{"there are no data yet", on, nil, time.Hour, false},
+		{"there are data since a moment ago", on, stamped(now.Add(time.Hour)), time.Hour + 59*time.Second, false},
+		{"nothing is to be archived", nil, stamped(now.Add(-time.Hour)), time.Hour, false},
+	} {
+		c, state := aCluster(), &clusterState{since: now.Add(-time.Hour)}
+		c.Spec.Backup = tc.spec
+		for _, after := range []time.Duration{0, tc.after} {
+			o := core.Observation{Now: now.Add(after), Instances: []core.Instance{{Name: "c-1", Report: silent,
+				Latest: silent}}}
+			state.noteArchiving(c, o.Now)
+			c.Status.EstablishedAt = tc.established
+			describeArchive(&c.Status, c, o, backed{})
+			doubtArchive(&c.Status, c, o, state.archives)
+		}
+		is := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionContinuousArchiving)
+		if (is != nil) != tc.want {
+			t.Errorf("%s: %+v", tc.name, is)
+		}
+		if is != nil && (is.Status != metav1.ConditionUnknown || is.Reason != string(core.ReasonArchiveNotKnown) ||
+			!strings.Contains(is.Message, "has not begun")) {
 			t.Errorf("%s: %+v", tc.name, is)
 		}
 	}

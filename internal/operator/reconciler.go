@@ -364,7 +364,8 @@ func (r *Reconciler) publish(ctx context.Context, c **v1alpha1.Cluster, o core.O
 		next.Status.ObservedGeneration = (*c).Status.ObservedGeneration
 	}
 	describeArchive(&next.Status, *c, o, r.backedBy(ctx, *c))
-	doubtArchive(&next.Status, *c, o, r.state(*c).since)
+	r.state(*c).noteArchiving(*c, o.Now)
+	doubtArchive(&next.Status, *c, o, r.state(*c).archives)
 	describeRestore(&next.Status, *c, o)
 	noteImage(next, o, r.actor.defaultImage)
 	shorten(&next.Status)

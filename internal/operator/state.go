@@ -40,6 +40,8 @@ type clusterState struct {
 	followed int64
 	// asides are what was found wrong when that was looked for last, and hinders nothing.
 	asides []core.Problem
+	// archives is since when this operator has the Cluster archive; before, nobody could tell of it.
+	archives time.Time
 	// effects are those of the last plan.
 	effects []core.Effect
 }
