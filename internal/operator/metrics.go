@@ -2,6 +2,7 @@ package operator
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ type Metrics struct {
 	writable, epoch, ready, diverged, broken, looked, authority *prometheus.GaugeVec
 	events                                                      *prometheus.CounterVec
 	group                                                       groupMetrics
+	met                                                         sync.Map // the Clusters that have a moment of a look
 }
 
 // MeterLog has the lines counted that were dropped from the operator's log.
@@ -99,7 +101,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		diverged: gaugeOf("diverged_instances", "Number of instances with transactions that the primary lacks"),
 		broken:   gaugeOf("broken_replicas", "Number of replicas whose replication stopped with an error"),
 		looked: gaugeOf("looked_timestamp_seconds", "When the operator last ended a look at the cluster, and could "+
-			"write down what it decided"),
+			"write down what it decided; before the first such look, when it first met the cluster"),
 		authority: gaugeOf("certificate_authority_ends_timestamp_seconds",
 			"When the certificate authority of the cluster ends, and all certificates with it"),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cnmsql_cluster_events_total",
@@ -122,6 +124,14 @@ func (m *Metrics) labels() []*present {
 
 func (m *Metrics) gauges() []*prometheus.GaugeVec {
 	return append(m.group.all(), m.writable, m.epoch, m.ready, m.diverged, m.broken, m.looked, m.authority)
+}
+
+// Meets sets, of a cluster that has none, the moment from which a look that does not end is counted. An
+// operator that began after the trouble did would have no moment to grow old otherwise.
+func (m *Metrics) Meets(of types.NamespacedName) {
+	if _, before := m.met.LoadOrStore(of, true); !before {
+		m.looked.WithLabelValues(of.Namespace, of.Name).SetToCurrentTime()
+	}
 }
 
 // Observe sets how a cluster is, as a plan has found it: whether the plan can be published or not.
@@ -198,6 +208,7 @@ func (m *Metrics) Forget(of types.NamespacedName) {
 
 // forgetState drops what tells how a cluster is, and not what has been told of it.
 func (m *Metrics) forgetState(of types.NamespacedName) {
+	m.met.Delete(of)
 	for _, g := range m.labels() {
 		g.set(of)
 	}

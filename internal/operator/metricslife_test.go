@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,59 @@ func TestMetricsTellOfThePrimaryWhileNoStatusIsTaken(t *testing.T) {
 			t.Errorf("its mysqld is down by its manager's own word, and there is no %s in\n%s", want,
 				strings.Join(now, "\n"))
 		}
+	}
+}
+
+// lookedOf is the moment of the last look that a registry tells, 0 without one.
+func lookedOf(t *testing.T, reg *prometheus.Registry) float64 {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(reg, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	for line := range strings.Lines(answer.Body.String()) {
+		const name = `cnmsql_cluster_looked_timestamp_seconds{cluster="c",namespace="ns"} `
+		if text, is := strings.CutPrefix(strings.TrimSpace(line), name); is {
+			at, err := strconv.ParseFloat(text, 64)
+			must(t, err)
+			return at
+		}
+	}
+	return 0
+}
+
+// Rights that were taken from the operator, or a webhook that fails closed, are mostly there before it begins.
+func TestHowLongNoStatusIsTakenIsToldByAnOperatorThatBeganLater(t *testing.T) {
+	refuse := errors.New("clusters.cnmsql.co \"c\" is forbidden")
+	r, _, reg := thatRefuses(t, &refuse, aSingle()...)
+	began := float64(time.Now().Unix())
+	look := func() (err error) {
+		for range 5 {
+			r.says("c-1", writable())
+			_, err = r.Reconcile(quietly(t), ctrl.Request{NamespacedName: clusterKey})
+		}
+		return err
+	}
+	if look() == nil {
+		t.Fatal("no status is taken, and no error is given")
+	}
+	met := lookedOf(t, reg)
+	if met < began {
+		t.Fatalf("it was met at %f, and the moment is %f", began, met)
+	}
+	if look() == nil || lookedOf(t, reg) != met {
+		t.Errorf("no look has ended since %f, and the moment is %f", met, lookedOf(t, reg))
+	}
+	refuse = nil
+	must(t, look())
+	if lookedOf(t, reg) <= met {
+		t.Errorf("the status is taken again, and the moment is still %f", met)
+	}
+	r.forget(clusterKey)
+	if at := lookedOf(t, reg); at != 0 {
+		t.Errorf("it is gone, and was looked at %f", at)
+	}
+	r.Metrics.Meets(clusterKey)
+	if lookedOf(t, reg) <= met {
+		t.Error("another Cluster of the name was met, and has no moment of its own")
 	}
 }
 

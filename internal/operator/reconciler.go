@@ -68,6 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Metrics.Deleting(req.NamespacedName)
 		return r.freeVolumes(ctx, c)
 	}
+	r.Metrics.Meets(req.NamespacedName)
 	ca, problem := r.prepare(ctx, c)
 	for range passes {
 		next, again, err := r.pass(ctx, &c, ca, problem)
