@@ -194,6 +194,27 @@ func TestDocumentsNameNoMetricThatNobodyExports(t *testing.T) {
 	}
 }
 
+// TestNobodyCountsAGaugeUp refuses rate of a gauge: it and its siblings take each fall for a restart of a counter,
+// and are above zero whatever becomes of the gauge. The project's counters end in _total.
+func TestNobodyCountsAGaugeUp(t *testing.T) {
+	counted := regexp.MustCompile(`\b(i?rate|increase)\((cnmsql_[a-z0-9_]+)`)
+	pages, err := filepath.Glob(docs + "*.md")
+	if err != nil || len(pages) < 20 {
+		t.Fatal("no documents", err)
+	}
+	for _, path := range append(pages, file) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range counted.FindAllStringSubmatch(string(text), -1) {
+			if !strings.HasSuffix(found[2], "_total") {
+				t.Errorf("%s: %s of %s, which is no counter: deriv or delta", path, found[1], found[2])
+			}
+		}
+	}
+}
+
 func TestEveryAlertHasWhatAHumanNeeds(t *testing.T) {
 	var table [][]string
 	for _, r := range rules(t) {
