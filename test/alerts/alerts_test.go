@@ -146,6 +146,29 @@ func TestAlertsAreOfMetricsThatAreExported(t *testing.T) {
 	}
 }
 
+// TestAlertsOfClustersFireOnceHoweverManyOperatorsExport holds that each series of an operator is aggregated, or is
+// only what others are held against: two operators run, and some series both have.
+func TestAlertsOfClustersFireOnceHoweverManyOperatorsExport(t *testing.T) {
+	aside := regexp.MustCompile(`(and|unless) on \([a-z, ]+\) [a-z_]+| by \([a-z, ]+\)|\{[^}]*\}`)
+	call := regexp.MustCompile(`([a-z_]*) ?\(([^()]*)\)`)
+	single := regexp.MustCompile(`cnmsql_cluster_[a-z_]+`)
+	for _, r := range rules(t) {
+		left := aside.ReplaceAllString(r.Expr, "")
+		for call.MatchString(left) {
+			left = call.ReplaceAllStringFunc(left, func(one string) string {
+				parts := call.FindStringSubmatch(one)
+				if slices.Contains([]string{"max", "min", "count"}, parts[1]) {
+					return "1"
+				}
+				return parts[2]
+			})
+		}
+		if name := single.FindString(left); name != "" {
+			t.Errorf("%s fires once for each operator that exports %s", r.Alert, name)
+		}
+	}
+}
+
 // values are those that a label may have.
 func values(label string) (all []string) {
 	switch label {
