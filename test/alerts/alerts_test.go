@@ -22,6 +22,7 @@ import (
 	"cnmsql.co/internal/backups"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/doctable"
+	"cnmsql.co/internal/exporter"
 	"cnmsql.co/internal/operator"
 	"cnmsql.co/internal/verify"
 )
@@ -65,13 +66,17 @@ func exported(t *testing.T) map[string][]string {
 	descs := make(chan *prometheus.Desc)
 	go func() { reg.Describe(descs); close(descs) }()
 	form := regexp.MustCompile(`fqName: "([a-z0-9_]+)".*variableLabels: \{([a-z_,]*)\}`)
-	for d := range descs {
+	add := func(d *prometheus.Desc) {
 		found := form.FindStringSubmatch(d.String())
 		if found == nil {
 			t.Fatalf("a description of another form: %s", d)
 		}
 		all[found[1]] = strings.Split(found[2], ",")
 	}
+	for d := range descs {
+		add(d)
+	}
+	exporter.Status(map[string]string{"Uptime": "1"}, func(m prometheus.Metric) { add(m.Desc()) })
 	for name, labels := range ofInstances(t) {
 		all[name] = labels
 	}
@@ -112,7 +117,7 @@ func ofInstances(t *testing.T) map[string][]string {
 }
 
 var (
-	metricName = regexp.MustCompile(`\bcnmsql_[a-z0-9_]+`)
+	metricName = regexp.MustCompile(`\b(?:cnmsql|mysql)_[a-z0-9_]+`)
 	matcher    = regexp.MustCompile(`(cnmsql_[a-z0-9_]+)\{([a-z]+)(!?=~?)"([^"]*)"\}`)
 	grouping   = regexp.MustCompile(`\b(?:by|on) \(([a-z, ]+)\)`)
 )
