@@ -53,7 +53,7 @@ func rules(t *testing.T) []rule {
 }
 
 // ofScrape are labels that Prometheus gives what it scrapes.
-var ofScrape = []string{"namespace", "pod"}
+var ofScrape = []string{"namespace", "pod", "instance"}
 
 // exported are the labels of each metric that the operator and the instances have.
 func exported(t *testing.T) map[string][]string {
