@@ -174,6 +174,25 @@ func TestAlertsOfClustersFireOnceHoweverManyOperatorsExport(t *testing.T) {
 	}
 }
 
+func TestTheAlertOfNoticesIsOfAllThatAwaitAHuman(t *testing.T) {
+	var want []string
+	for _, e := range core.Catalogue() {
+		if e.Attention() == core.AwaitsHuman && !slices.Contains(want, e.Name) {
+			want = append(want, e.Name)
+		}
+	}
+	slices.Sort(want)
+	for _, r := range rules(t) {
+		if r.Alert != "CnmsqlNotice" {
+			continue
+		}
+		if m := matcher.FindStringSubmatch(r.Expr); m == nil || m[4] != strings.Join(want, "|") {
+			t.Errorf("those of internal/core/notices.go are reason=~%q, and the alert is of %s",
+				strings.Join(want, "|"), r.Expr)
+		}
+	}
+}
+
 // values are those that a label may have.
 func values(label string) (all []string) {
 	switch label {

@@ -73,6 +73,9 @@ func row(e core.Entry) string {
 	if e.Kind == core.KindDiagnosis {
 		implies = implied(core.Diagnosis(e.Name))
 	}
+	if e.Attention() == core.AwaitsHuman {
+		e.Means += ". Alert of the notice: `CnmsqlNotice`"
+	}
 	file, _, _ := strings.Cut(e.See, ".md")
 	return fmt.Sprintf("| `%s` | %s | %s[%s](%s) |\n", e.Name, e.Means, implies,
 		file[strings.LastIndex(file, "/")+1:], e.See)
