@@ -20,9 +20,23 @@ func (s *sim) asks() {
 	s.lacking = ""
 }
 
+// looksFirst takes a human's word back where members have a quorum of whom none tells the operator of it: the
+// runbook has him see first that they are dead. Nobody else could.
+func (s *sim) looksFirst(o *core.Observation) {
+	if !o.Cluster.Group.ForceQuorum || !s.hasQuorum() || slices.ContainsFunc(s.view, func(name string) bool {
+		in := s.get(name)
+		return in.runs() && in.answers() && !in.deaf
+	}) {
+		return
+	}
+	s.tellf("a human sees that %s live, and asks for nothing", strings.Join(s.view, ", "))
+	s.cluster.Group.ForceQuorum, o.Cluster.Group.ForceQuorum = false, false
+}
+
 // foresee: what would be missing is accepted together with the request, as by a human who has
 // looked first.
 func (s *sim) foresee(o *core.Observation) {
+	s.looksFirst(o)
 	if !s.foresees || !o.Cluster.Group.ForceQuorum {
 		return
 	}
