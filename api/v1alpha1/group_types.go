@@ -50,8 +50,8 @@ type GroupReplicationSpec struct {
 	// +optional
 	ExitStateAction string `json:"exitStateAction,omitempty"`
 
-	// AutoRejoinTries is how often an expelled member tries by itself to come
-	// back, five minutes apart; the instance manager has it join again as well.
+	// AutoRejoinTries is how often mysqld of an expelled member tries by itself to
+	// come back, five minutes apart. With 0, its instance manager has it join again at once.
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2016

@@ -249,8 +249,9 @@ var instanceReasons = []row[Reason]{
 		"the group went on without it; it waits until the operator has seen what it holds",
 		"troubleshooting.md#a-replica-does-not-follow"},
 	{MemberIsInError,
-		"was expelled, or could not go on; mysqld has a few seconds to join again by itself, then it leaves the " +
-			"group and joins anew", "troubleshooting.md#a-replica-does-not-follow"},
+		"was expelled, or could not go on; mysqld has a while to join again by itself, then it leaves the group, and " +
+			"joins anew",
+		"troubleshooting.md#a-replica-does-not-follow"},
 	{MemberNoQuorum,
 		"has lost the majority of the group: transactions wait", "runbooks.md#a-group-has-lost-its-quorum"},
 	{MemberAwaitingGroup, "waits until there is a group to join", "troubleshooting.md#a-replica-does-not-follow"},

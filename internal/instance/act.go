@@ -54,7 +54,7 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	case agent.JoinGroup:
 		return m.membership.startGroup(false)
 	case agent.LeaveGroup:
-		return m.membership.leaveGroup(a.Within)
+		return m.membership.leaveGroup(a)
 	case agent.RememberGroup:
 		return m.membership.rememberGroup(a.Name)
 	case agent.ForgetData:

@@ -143,6 +143,14 @@ func (s *memberState) noteTried(ctx context.Context, err error) {
 	}
 }
 
+// noteLeft notes that the group was left. Whoever returns joins without a pause.
+func (s *memberState) noteLeft(now time.Time, returns bool) {
+	s.Settled = ""
+	if !returns {
+		s.TriedAt = now
+	}
+}
+
 // noteQuorum notes since when this member has had a majority in its view.
 func (s *memberState) noteQuorum(quorate bool) {
 	switch {

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	driver "github.com/go-sql-driver/mysql"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
@@ -312,41 +311,6 @@ func TestAMemberThatIsBackLetsClientsInAgain(t *testing.T) {
 	}
 	if offline {
 		t.Error("it keeps clients out although it is a member again")
-	}
-}
-
-// TestAPrimaryThatWasExpelledComesBackByItself and takes no writes until then. To leave the group and join anew
-// would take three times as long.
-//
-// Its manager gives mysqld five seconds for that, and has it leave the group then, which mysqld may hold up for 30
-// seconds in the middle of an attempt. On a busy machine it takes that way, so that this is not in `make test`.
-func TestAPrimaryThatWasExpelledComesBackByItself(t *testing.T) {
-	inAll(t)
-	w := newGroup(t, 3)
-	n := []*node{w.start(1), w.start(2), w.start(3)}
-	w.madeBy(n[0])
-	w.joinGroup(n[1], n[0])
-	w.joinGroup(n[2], n[1])
-	w.exec(w.app(n[0]), "CREATE TABLE t (id INT PRIMARY KEY)")
-	db := w.rootOf(n[0])
-	must(t, n[0].proc().handle.Signal(syscall.SIGSTOP))
-	w.await(n[1], "a group of two", func(r core.Report) bool {
-		return r.Server != nil && len(r.Server.Group.Members) == 2
-	})
-	must(t, n[0].proc().handle.Signal(syscall.SIGCONT))
-	w.await(n[0], "expelled", func(r core.Report) bool {
-		return r.Reason == core.MemberIsInError && r.Server != nil && r.Server.SuperReadOnly && !r.TakesWrites()
-	})
-	var refused *driver.MySQLError
-	if _, err := db.Exec("INSERT INTO app_db.t VALUES (1)"); !errors.As(err, &refused) || refused.Number != 1290 {
-		t.Errorf("asked to write when it was expelled, it says %v", err)
-	}
-	w.awaitRole(n[0], core.MemberSecondary)
-	var times int
-	must(t, db.QueryRow("SELECT COUNT(*) FROM performance_schema.error_log WHERE error_code = 'MY-013375' AND "+
-		"data LIKE '%Member was able to join the group%'").Scan(&times))
-	if times != 1 {
-		t.Errorf("mysqld came back by itself %d times", times)
 	}
 }
 

@@ -230,7 +230,8 @@ func (g *membership) seeds() []string {
 }
 
 // leaveGroup ends the membership, and the sessions that were opened in it.
-func (g *membership) leaveGroup(within time.Duration) error {
+func (g *membership) leaveGroup(a agent.LeaveGroup) error {
+	within := a.Within
 	return g.activities.begin(agent.Leaving, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, cmp.Or(within, groupLimit))
 		defer cancel()
@@ -244,7 +245,7 @@ func (g *membership) leaveGroup(within time.Duration) error {
 			g.by.poll(ctx)
 			return nil
 		}
-		g.change(func(s *memberState) { s.Settled, s.TriedAt = "", time.Now() })
+		g.change(func(s *memberState) { s.noteLeft(time.Now(), a.Returns) })
 		err := g.sessions.closeAll(ctx)
 		g.log.Info("has left the group", "after", time.Since(began).String(), "sessions", err)
 		g.by.poll(ctx)

@@ -137,10 +137,11 @@ type EndBootstrap struct{}
 type JoinGroup struct{}
 
 // LeaveGroup ends the membership. A mysqld that has not left Within that time is killed, and
-// has left then; 0 is never.
+// has left then; 0 is never. Whoever Returns joins again without the pause after a membership.
 type LeaveGroup struct {
-	Why    string
-	Within time.Duration
+	Why     string
+	Within  time.Duration
+	Returns bool
 }
 
 // SettleRole closes the sessions that were opened in another role.
@@ -271,11 +272,14 @@ func (a BootstrapGroup) String() string {
 func (EndBootstrap) String() string { return "have mysqld make no other group" }
 func (JoinGroup) String() string    { return "join the group" }
 func (a LeaveGroup) String() string {
-	within := ""
+	how := ""
 	if a.Within > 0 {
-		within = fmt.Sprintf(" within %s", a.Within)
+		how = fmt.Sprintf(" within %s", a.Within)
 	}
-	return "leave the group" + within + " (" + a.Why + ")"
+	if a.Returns {
+		how += ", and return at once"
+	}
+	return "leave the group" + how + " (" + a.Why + ")"
 }
 func (a SettleRole) String() string   { return "close sessions of before it became " + string(a.Role) }
 func (CloseForWrites) String() string { return "refuse writes, and close sessions" }

@@ -258,9 +258,7 @@ func inGroup(f *Facts) (Decision, bool) {
 		return tell(core.Running, "", "", BecomeWhole{})
 	case v.State == core.MemberOnline && v.Role != f.Member.Settled:
 		return tell(core.Running, "", "", SettleRole{v.Role})
-	case v.State == core.MemberOnline && v.HasQuorum() == f.Member.RejoinHeld:
-		// A human may have the group go on without it; then it comes back only when it is
-		// known what it holds.
+	case v.State == core.MemberOnline && f.holdsRejoin(v) != f.Member.RejoinHeld:
 		return tell(core.Running, "", "", HoldRejoin{!f.Member.RejoinHeld})
 	case v.State == core.MemberOnline && f.holdsExpulsion(v) != f.Member.ExpelHeld:
 		return tell(core.Running, "", "", HoldExpulsion{!f.Member.ExpelHeld})

@@ -6,17 +6,21 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// A member that was expelled is in ERROR, and read-only. mysqld makes one attempt at once to join again by itself,
-// which takes 2 s to 4 s if it succeeds; to leave, and to join anew, takes 10 s.
+// A member that was expelled is in ERROR, and read-only. Its manager has it leave, which takes 0.1 s and on a busy
+// node 2 s, and join anew. It is back as soon as by an attempt of mysqld itself, which asks nobody what this member
+// holds, and which nobody can end: whoever has it leave in the middle of one waits for the attempt, and that waits
+// for as long as a minute for a view without it, and again for one with it.
 
 const (
-	// rejoinWait is how long mysqld has to join again by itself. Its next attempt is five minutes later.
-	rejoinWait = 5 * time.Second
+	// rejoinWait is how long mysqld has to join again by itself, where the Cluster wants that: its attempt took 1 s to
+	// 3 s, and 8 s on a busy node. Its next one is five minutes later.
+	rejoinWait = 15 * time.Second
 	// closesWithin is how long mysqld has to make itself read-only once it is in ERROR, which it does a moment
 	// later. It refuses all commits meanwhile.
 	closesWithin = time.Second
 	// leaveLimit is how long an expelled member may take to leave the group. Nobody waits for it
-	// and it takes no writes; STOP GROUP_REPLICATION was seen to hang for more than two minutes.
+	// and it takes no writes; STOP GROUP_REPLICATION was seen to hang for more than two minutes. On a busy node
+	// the start of another mysqld takes as long.
 	leaveLimit = 30 * time.Second
 )
 
@@ -27,7 +31,7 @@ func inError(f *Facts) (Decision, bool) {
 		return tell(core.Running, core.MemberIsInError, what+"mysqld tries to join again by itself")
 	}
 	return tell(core.Running, core.MemberIsInError, what+"leaves it, to join again",
-		LeaveGroup{Why: "the member is in ERROR", Within: leaveLimit})
+		LeaveGroup{Why: "the member is in ERROR", Within: leaveLimit, Returns: true})
 }
 
 // rejoinsByItself reports whether mysqld, in ERROR, may be about to be a member again. Whoever the group went on
@@ -37,4 +41,11 @@ func (f *Facts) rejoinsByItself() bool {
 	since := f.Now.Sub(f.Member.ErrorSince)
 	return f.Cluster.Group.Rejoins && !f.Cluster.Group.Excluded && !f.Member.RejoinHeld && since < rejoinWait &&
 		(f.Server.SuperReadOnly || since < closesWithin)
+}
+
+// holdsRejoin reports whether mysqld is to be kept from joining again by itself: where the Cluster does not want it,
+// whatever mysqld was started with, and without a quorum. A human may have the group go on without this member;
+// then it comes back only when it is known what it holds.
+func (f *Facts) holdsRejoin(v core.GroupView) bool {
+	return !f.Cluster.Group.Rejoins || !v.HasQuorum()
 }
