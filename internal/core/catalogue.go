@@ -337,8 +337,9 @@ var orderRefusals = []row[Reason]{
 var problems = []row[Reason]{
 	{ProblemSecretMissing, "the Secret that initdb.secret names does not exist", ""},
 	{ProblemSecretIncomplete,
-		"the Secret lacks username or password, has a password of more than 256 bytes, or names another owner, a " +
-			"reserved account, or by now another account; a cluster that is made keeps its account, and goes on", ""},
+		"the Secret lacks username or password, has a password of several lines, or of more than 256 bytes (32 for " +
+			"replication), or names another owner, a reserved account, or by now another account; a cluster that is " +
+			"made keeps its account, and goes on", ""},
 	{ProblemSecretOwn, "initdb.secret names the Secret <cluster>-app, which the operator makes itself", ""},
 	{ProblemAuthorityBroken, "the Secret <cluster>-ca is damaged, or its certificate has ended; restore it, or have " +
 		"another made", "security.md#tls"},

@@ -229,7 +229,7 @@ func (d Dirs) internalAccounts() (i mysql.Internal, err error) {
 	if i.Manager, err = readAccount(d.Control); err != nil {
 		return i, err
 	}
-	i.Replication, err = readAccount(d.Replication)
+	i.Replication, err = d.replicationAccount()
 	return i, err
 }
 

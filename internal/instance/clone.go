@@ -102,7 +102,7 @@ func (k *cloner) serverEnds() {
 // cloneFrom copies a donor's data over scratch data. When it succeeds, mysqld
 // ends itself to be started on the new data; verifyClone then finds what came of it.
 func (k *cloner) cloneFrom(donor string) error {
-	account, err := readAccount(k.opt.Dirs.Replication)
+	account, err := k.opt.Dirs.replicationAccount()
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,22 @@ import (
 
 // readAccount reads an account from a mounted Secret. One without a password is none: whoever
 // knows its name would be let in. One with a password that is too long is none either: nobody would
-// be, the manager and the replicas included.
+// be, the manager and the replicas included. Nor is one that is more than a line of text: mysqld refuses it
+// where replication begins, and repeats it whole as it does.
 func readAccount(dir string) (mysql.Account, error) {
+	return readAccountWithin(dir, layout.PasswordMost, "a server lets nobody in with")
+}
+
+// replicationAccount is the account by which replicas and members of a group receive. Nobody could follow
+// with a password that is longer than a channel takes, although the server itself would let it in.
+func (d Dirs) replicationAccount() (mysql.Account, error) {
+	return readAccountWithin(d.Replication, layout.ReplicationPasswordMost, "nobody can replicate with")
+}
+
+// replicationUser is that account's name, whatever is wrong with its password.
+func (d Dirs) replicationUser() (string, error) { return readKey(d.Replication, "username") }
+
+func readAccountWithin(dir string, most int, refused string) (mysql.Account, error) {
 	user, err := readKey(dir, "username")
 	if err != nil {
 		return mysql.Account{}, err
@@ -28,9 +42,13 @@ func readAccount(dir string) (mysql.Account, error) {
 		err = fmt.Errorf("the Secret mounted at %s has no username or no password; "+
 			"an account without a password is never made: set both keys in the Secret", dir)
 	}
-	if err == nil && len(password) > layout.PasswordMost {
-		err = fmt.Errorf("the password in the Secret mounted at %s has %d bytes, and a server lets nobody in with "+
-			"more than %d: set a shorter one", dir, len(password), layout.PasswordMost)
+	if err == nil && !(layout.IsLine(user) && layout.IsLine(password)) {
+		err = fmt.Errorf("the username or the password in the Secret mounted at %s has several lines, another control "+
+			"character, or no UTF-8: set it to one line of text", dir)
+	}
+	if err == nil && len(password) > most {
+		err = fmt.Errorf("the password in the Secret mounted at %s has %d bytes, and %s more than %d: set a shorter one",
+			dir, len(password), refused, most)
 	}
 	if err != nil {
 		return mysql.Account{}, err

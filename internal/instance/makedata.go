@@ -222,8 +222,8 @@ func (d *dataMaker) awaitAnswer(ctx context.Context) error {
 func (d *dataMaker) firstData(c *v1alpha1.Cluster) (mysql.First, error) {
 	var f mysql.First
 	dirs := d.dirs
-	for dir, into := range map[string]*mysql.Account{dirs.Control: &f.Manager, dirs.Replication: &f.Replication,
-		dirs.Root: &f.Root, dirs.App: &f.Owner} {
+	for dir, into := range map[string]*mysql.Account{dirs.Control: &f.Manager, dirs.Root: &f.Root,
+		dirs.App: &f.Owner} {
 		a, err := readAccount(dir)
 		if err != nil {
 			return f, err
@@ -231,6 +231,9 @@ func (d *dataMaker) firstData(c *v1alpha1.Cluster) (mysql.First, error) {
 		*into = a
 	}
 	var err error
+	if f.Replication, err = dirs.replicationAccount(); err != nil {
+		return f, err
+	}
 	if f.Database, err = readKey(dirs.App, "dbname"); err != nil {
 		return f, err
 	}

@@ -168,7 +168,7 @@ func (g *membership) bootstrapGroup(ctx context.Context, a agent.BootstrapGroup)
 
 // startGroup joins the group, or makes it.
 func (g *membership) startGroup(bootstrap bool) error {
-	account, err := readAccount(g.opt.Dirs.Replication)
+	account, err := g.opt.Dirs.replicationAccount()
 	if err != nil {
 		return err
 	}

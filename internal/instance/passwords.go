@@ -24,13 +24,16 @@ func (d Dirs) secrets() ([]secret, string, error) {
 	var unusable []error
 	sum := sha256.New()
 	for _, s := range []struct {
-		dir   string
+		read  func() (mysql.Account, error)
 		hosts []string
 	}{
-		{d.Replication, []string{"%"}}, {d.App, []string{"%"}}, {d.Root, []string{"localhost", "%"}},
-		{d.Control, []string{"localhost"}}, // last: it is the account that does this
+		{d.replicationAccount, []string{"%"}},
+		{func() (mysql.Account, error) { return readAccount(d.App) }, []string{"%"}},
+		{func() (mysql.Account, error) { return readAccount(d.Root) }, []string{"localhost", "%"}},
+		// last: it is the account that does this
+		{func() (mysql.Account, error) { return readAccount(d.Control) }, []string{"localhost"}},
 	} {
-		a, err := readAccount(s.dir)
+		a, err := s.read()
 		if err != nil {
 			unusable = append(unusable, err)
 			continue

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -143,17 +144,50 @@ func TestWhatAnEarlierReleaseFollowedIsNoted(t *testing.T) {
 	w.checkLogin(again, "by-hand", "app-password")
 }
 
-// Nobody is let in with a password of more than 256 bytes. The accounts keep those that they have,
-// the others are followed.
+// An account's password is one line of text, of no more bytes than a server lets anybody in with. That of
+// the replication account has at most 32: no channel takes a longer one.
+func TestAnAccountOfNoUseIsNone(t *testing.T) {
+	dirs := Dirs{Replication: t.TempDir(), Control: t.TempDir()}
+	read := func(dir, user, password string) error {
+		must(t, os.WriteFile(filepath.Join(dir, "username"), []byte(user), 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, "password"), []byte(password), 0o600))
+		if dir == dirs.Replication {
+			_, err := dirs.replicationAccount()
+			return err
+		}
+		_, err := readAccount(dir)
+		return err
+	}
+	long := strings.Repeat("x", 257)
+	for _, c := range []struct{ dir, user, password, told string }{
+		{dirs.Replication, "joe", long[:32] + "\n", ""},
+		{dirs.Replication, "joe", long[:33], "has 33 bytes, and nobody can replicate with more than 32"},
+		{dirs.Control, "joe", long[:256] + "\r\n", ""},
+		{dirs.Control, "joe", long, "has 257 bytes, and a server lets nobody in with more than 256"},
+		{dirs.Replication, "joe", "hunter2\nhunter3", "has several lines"},
+		{dirs.Control, "joe", "hunter2\x00", "has several lines"},
+		{dirs.Control, "joe", "hunter2\xff", "no UTF-8"},
+		{dirs.Control, "jo\te", "hunter2", "has several lines"},
+	} {
+		err := read(c.dir, c.user, c.password)
+		if (err == nil) != (c.told == "") || err != nil && (!strings.Contains(err.Error(), c.told) ||
+			!strings.Contains(err.Error(), c.dir) || strings.Contains(err.Error(), "hunter2")) {
+			t.Errorf("%q, %q: it says %v", c.user, c.password, err)
+		}
+	}
+}
+
+// Nobody is let in with a password of more than 256 bytes, nor follows with one of more than 32. The accounts
+// keep those that they have, the others are followed.
 func TestAPasswordThatIsTooLongIsNotFollowed(t *testing.T) {
 	inAll(t)
 	w := newWorld(t, nil)
-	one := w.start(1)
+	one, two := w.start(1), w.start(2)
 	w.bootstrap(one)
+	w.join(two, one)
 	w.awaitFollowed(one)
-	for _, which := range []string{"replication", "control"} {
-		w.changeSecret(which, strings.Repeat("x", 257))
-	}
+	w.changeSecret("replication", strings.Repeat("x", 33))
+	w.changeSecret("control", strings.Repeat("x", 257))
 	one.m.keeper.wake <- struct{}{} // it looks whether the internal accounts are let in
 	w.changeSecret("app", "another-app-password")
 	w.changeSecret("root", "another-root-password")
@@ -164,9 +198,14 @@ func TestAPasswordThatIsTooLongIsNotFollowed(t *testing.T) {
 			t.Errorf("the manager is kept out: %s %s", r.Reason, r.Message)
 		}
 	}
-	for _, which := range []string{"replication", "control"} {
-		w.changeSecret(which, strings.Repeat("x", 256))
-	}
+	w.awaitFollowing(two)
+	w.changeSecret("replication", strings.Repeat("x", 32))
+	w.changeSecret("control", strings.Repeat("x", 256))
 	w.awaitFollowed(one)
 	w.await(one, "asked", func(r core.Report) bool { return r.Server != nil })
+	w.await(two, "asked", func(r core.Report) bool { return r.Server != nil })
+	_ = two.proc().handle.Kill() // it logs in anew
+	w.await(two, "following again", func(r core.Report) bool {
+		return r.Restarts > 0 && r.Server != nil && r.Server.Replication != nil && r.Server.Replication.IORunning
+	})
 }

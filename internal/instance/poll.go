@@ -136,11 +136,11 @@ func (m *manager) askStatus(ctx context.Context) (*core.Server, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	account, err := readAccount(m.opt.Dirs.Replication)
+	account, err := m.opt.Dirs.replicationUser()
 	if err != nil {
 		return nil, errors.Join(asked, err)
 	}
-	server, err := m.pulse.WaitingStatus(ctx, account.User)
+	server, err := m.pulse.WaitingStatus(ctx, account)
 	if err != nil {
 		return nil, errors.Join(asked, err)
 	}

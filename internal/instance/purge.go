@@ -151,11 +151,11 @@ func (a *archiver) allAttached(ctx context.Context) (bool, error) {
 	if !topologyOf(c).CountsReaders() {
 		return false, nil
 	}
-	account, err := readAccount(a.opt.Dirs.Replication)
+	account, err := a.opt.Dirs.replicationUser()
 	if err != nil {
 		return false, fmt.Errorf("which sessions are the replicas': %w", err)
 	}
-	n, err := a.root().Readers(ctx, account.User)
+	n, err := a.root().Readers(ctx, account)
 	return n >= int(c.Spec.Instances)-1, err
 }
 

@@ -41,7 +41,7 @@ func (w *world) backUpWhile(n *node, s store.Store, do func()) *backup.Manifest 
 	must(w.t, err)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(w.ca.pem))
-	a, err := readAccount(n.opt.Dirs.Replication)
+	a, err := n.opt.Dirs.replicationAccount()
 	must(w.t, err)
 	donor := clone.Donor{Address: net.JoinHostPort(n.opt.Listen, strconv.Itoa(n.opt.MySQLPort)), User: a.User,
 		Password: a.Password,

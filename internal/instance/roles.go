@@ -129,7 +129,7 @@ func (m *manager) acceptClients(ctx context.Context) error {
 // follow points replication at the primary. While the account's Secret cannot be used, a channel that exists
 // keeps the account that it has.
 func (m *manager) follow(ctx context.Context, a agent.Follow) error {
-	account, unusable := readAccount(m.opt.Dirs.Replication)
+	account, unusable := m.opt.Dirs.replicationAccount()
 	if err := m.noteReceiving(); err != nil {
 		return err
 	}

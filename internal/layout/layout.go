@@ -3,7 +3,11 @@
 // how a value of a Secret is read. It holds constants and next to no logic.
 package layout
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // Paths in the mysqld container.
 const (
@@ -82,6 +86,16 @@ func SecretValue(raw []byte) string { return strings.TrimRight(string(raw), "\r\
 // PasswordMost is of how many bytes a password may be: caching_sha2_password keeps a longer one,
 // and lets nobody in with it.
 const PasswordMost = 256
+
+// ReplicationPasswordMost is of how many bytes that of the replication account may be: a server gives no
+// longer one to a source, or to the member of its group that it recovers from.
+const ReplicationPasswordMost = 32
+
+// IsLine reports whether a name or a password is one line of text: UTF-8 without control characters. No
+// channel of replication takes another.
+func IsLine(value string) bool {
+	return utf8.ValidString(value) && !strings.ContainsFunc(value, unicode.IsControl)
+}
 
 // InstanceHost is the DNS name under which the cluster's members reach an
 // instance, through its headless Service.

@@ -307,14 +307,14 @@ type accountBuilder func(*v1alpha1.Cluster, map[string][]byte, io.Reader) (*core
 
 func (p *prerequisites) account(ctx context.Context, c *v1alpha1.Cluster, name string, build accountBuilder,
 	asides *[]core.Problem) error {
-	tooLong := ""
+	unusable := ""
 	err := p.secret(ctx, c, name, func(data map[string][]byte) (*corev1.Secret, error) {
-		tooLong = resources.PasswordTooLong(name, data)
+		unusable = resources.UnusablePassword(c, name, data)
 		return build(c, data, rand.Reader)
 	})
-	if err == nil && tooLong != "" {
+	if err == nil && unusable != "" {
 		*asides = append(*asides, core.Problem{Reason: core.ProblemSecretIncomplete,
-			Message: tooLong + "; until then the account keeps the password that it has"})
+			Message: unusable + "; until then the account keeps the password that it has"})
 	}
 	return err
 }

@@ -132,22 +132,38 @@ func TestASlipInASecretThatWasUsedIsToldAndHindersNothing(t *testing.T) {
 	}
 }
 
-// TestAPasswordThatIsTooLongIsToldAndLeft: it is somebody's slip in a Secret of the operator's.
-func TestAPasswordThatIsTooLongIsToldAndLeft(t *testing.T) {
-	c, a := aCluster(), newAPI(t)
-	p := newPrerequisites(a, a)
-	for _, bytes := range []int{256, 257} {
+// TestAPasswordOfNoUseIsToldAndLeft: it is somebody's slip in a Secret of the operator's. Nobody can replicate
+// with more than 32 bytes.
+func TestAPasswordOfNoUseIsToldAndLeft(t *testing.T) {
+	names, long := resources.Names("c"), strings.Repeat("x", 300)
+	for _, step := range []struct{ secret, password, told string }{
+		{names.ReplicationSecret(), long[:32], ""},
+		{names.ReplicationSecret(), long[:33], "has 33 bytes, and nobody can replicate with more than 32"},
+		{names.ControlSecret(), long[:256], ""},
+		{names.ControlSecret(), long[:257], "has 257 bytes, and a server lets nobody in with more than 256"},
+		{names.AppSecret(), long[:257], "has 257 bytes"},
+		{names.RootSecret(), "hunter2\nhunter3", "has several lines"},
+		{names.ReplicationSecret(), "hunter2\tx", "another control character"},
+		{names.AppSecret(), "hunter2\xff", "no UTF-8"},
+	} {
+		c, a := aCluster(), newAPI(t)
+		p := newPrerequisites(a, a)
 		keepAccounts(t, p, c)
-		s := secretOf(t, a, c, resources.Names("c").ReplicationSecret())
-		s.Data[resources.KeyPassword] = []byte(strings.Repeat("x", bytes) + "\n")
+		s := secretOf(t, a, c, step.secret)
+		s.Data[resources.KeyPassword] = []byte(step.password + "\n")
 		must(t, a.Update(t.Context(), s))
 		var asides []core.Problem
 		must(t, p.attempts.all(t.Context(), c, p.accounts(anAuthority(t), &asides), &asides))
-		if len(asides) != bytes-256 {
-			t.Errorf("%d bytes: it says %v", bytes, asides)
+		said := ""
+		for _, aside := range asides {
+			said += aside.String()
 		}
-		if now := secretOf(t, a, c, s.Name); len(now.Data[resources.KeyPassword]) != bytes {
-			t.Errorf("%d bytes: it has %d by now", bytes, len(now.Data[resources.KeyPassword]))
+		if (said == "") != (step.told == "") || !strings.Contains(said, step.told) ||
+			strings.Contains(said, "hunter2") || said != "" && !strings.Contains(said, step.secret) {
+			t.Errorf("%s of %q: it says %q", step.secret, step.password, said)
+		}
+		if now := secretOf(t, a, c, s.Name); string(now.Data[resources.KeyPassword]) != step.password {
+			t.Errorf("%s of %q: it is another by now", step.secret, step.password)
 		}
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,12 +122,12 @@ func checkUserSecret(c *v1alpha1.Cluster, was string, user map[string][]byte) er
 			return fmt.Errorf("the Secret %s, which spec.bootstrap.initdb.secret names, has no key %q, or nothing but "+
 				"the end of a line in it; set it (type kubernetes.io/basic-auth)", name, key)
 		}
-		if !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl) {
+		if !layout.IsLine(value) {
 			return fmt.Errorf("the key %q of the Secret %s, which spec.bootstrap.initdb.secret names, holds more than "+
 				"one line, another control character, or no UTF-8; set it to one line of text", key, name)
 		}
 	}
-	if why := PasswordTooLong(name, user); why != "" {
+	if why := UnusablePassword(c, name, user); why != "" {
 		return errors.New(why)
 	}
 	username := layout.SecretValue(user[KeyUsername])
@@ -151,14 +149,23 @@ func checkUserSecret(c *v1alpha1.Cluster, was string, user map[string][]byte) er
 	return nil
 }
 
-// PasswordTooLong says that no server lets anybody in with the password of a Secret; "" if it may.
-func PasswordTooLong(name string, data map[string][]byte) string {
-	n := len(layout.SecretValue(data[KeyPassword]))
-	if n <= layout.PasswordMost {
-		return ""
+// UnusablePassword says why no account is given the password of a Secret of the Cluster; "" if it may be. Nobody
+// would be let in with it, or nobody could replicate. One that is missing is made.
+func UnusablePassword(c *v1alpha1.Cluster, name string, data map[string][]byte) string {
+	value := layout.SecretValue(data[KeyPassword])
+	most, refused := layout.PasswordMost, "a server lets nobody in with"
+	if name == Names(c.Name).ReplicationSecret() {
+		most, refused = layout.ReplicationPasswordMost, "nobody can replicate with"
 	}
-	return fmt.Sprintf("the password in the Secret %s has %d bytes, and a server lets nobody in with more than %d; "+
-		"set a shorter one", name, n, layout.PasswordMost)
+	switch {
+	case !layout.IsLine(value):
+		return fmt.Sprintf("the password in the Secret %s has several lines, another control character, or no UTF-8; "+
+			"set it to one line of text", name)
+	case len(value) > most:
+		return fmt.Sprintf("the password in the Secret %s has %d bytes, and %s more than %d; set a shorter one",
+			name, len(value), refused, most)
+	}
+	return ""
 }
 
 // reserved is the same rule as spec.bootstrap.initdb.owner has in the CRD.
