@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/mysql"
 )
 
 // changeSecret changes a password, as the kubelets bring it.
@@ -174,6 +176,21 @@ func TestAnAccountOfNoUseIsNone(t *testing.T) {
 			!strings.Contains(err.Error(), c.dir) || strings.Contains(err.Error(), "hunter2")) {
 			t.Errorf("%q, %q: it says %v", c.user, c.password, err)
 		}
+	}
+}
+
+// A server repeats a password that it does not take whole. What is told of it is read by many.
+func TestAPasswordThatAChannelRefusesIsNotQuoted(t *testing.T) {
+	inAll(t)
+	w := newWorld(t, nil)
+	one := w.start(1)
+	w.bootstrap(one)
+	d := one.opt.Dirs
+	err := one.m.roles.BecomeReplicaOf(t.Context(), mysql.Source{Host: host("db-2"), Port: 3306,
+		Account: mysql.Account{User: "joe", Password: "hunter2\nhunter3"},
+		CAFile:  d.ca(), CertFile: d.cert(), KeyFile: d.key(), Refuses: func(gtid.Set) error { return nil }})
+	if err == nil || strings.Contains(err.Error(), "hunter") || !strings.Contains(err.Error(), "error 1525") {
+		t.Errorf("it says %v", err)
 	}
 }
 

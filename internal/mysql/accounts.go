@@ -4,12 +4,9 @@ import (
 	"context"
 	"database/sql"
 	sqldriver "database/sql/driver"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	driver "github.com/go-sql-driver/mysql"
 )
 
 // managerGrants are what the instance manager's own account may do, and why. It
@@ -221,14 +218,9 @@ type UserStatementError struct {
 // Error names the statement by its index, and the server's refusal by its number: the text of
 // either may hold a password.
 func (e *UserStatementError) Error() string {
-	why := e.Err.Error()
-	var answer *driver.MySQLError
-	if errors.As(e.Err, &answer) {
-		why = fmt.Sprintf("error %d (%s)", answer.Number, answer.SQLState)
-	}
 	return fmt.Sprintf("spec.bootstrap.initdb.postInitSQL[%d] failed: %s; the server's words are not repeated here, "+
 		"for they may quote the statement; "+
-		"spec.bootstrap cannot be changed: create a new Cluster with a corrected statement", e.Index, why)
+		"spec.bootstrap cannot be changed: create a new Cluster with a corrected statement", e.Index, byNumber(e.Err))
 }
 
 // Unwrap returns what the server said, which may hold a password.

@@ -21,7 +21,7 @@ func (s *Server) CloneFrom(ctx context.Context, donor string, port int, a Accoun
 	err := s.exec(ctx, "CLONE INSTANCE FROM ?@?:"+strconv.Itoa(port)+" IDENTIFIED BY ? REQUIRE SSL",
 		a.User, donor, a.Password)
 	if err != nil {
-		return fmt.Errorf("cloning from %s: %w", address, err)
+		return fmt.Errorf("cloning from %s: %w", address, unquoted(err))
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func (s *Server) JoinGroup(ctx context.Context, seeds []string, account Account,
 		}
 	}
 	return wrap("joining the group",
-		s.exec(ctx, "START GROUP_REPLICATION USER=?, PASSWORD=?", account.User, account.Password))
+		unquoted(s.exec(ctx, "START GROUP_REPLICATION USER=?, PASSWORD=?", account.User, account.Password)))
 }
 
 // EndBootstrap has the server make no group when it is told to join one, whether or not the caller still

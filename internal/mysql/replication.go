@@ -50,7 +50,7 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if err := s.exec(ctx, statement, values...); err != nil {
-		return fmt.Errorf("pointing replication at %s: %w", src.Host, err)
+		return fmt.Errorf("pointing replication at %s: %w", src.Host, unquoted(err))
 	}
 	if err := s.exec(ctx, "START REPLICA"+ourChannel); err != nil {
 		return fmt.Errorf("starting replication from %s: %w", src.Host, err)
