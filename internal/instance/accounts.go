@@ -13,6 +13,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -140,7 +141,7 @@ func (k *accountKeeper) keepAccounts(ctx context.Context) {
 
 // lookAfterAccounts mends this server first, which waits for nobody: what is missing may
 // be what replicas need to acknowledge. What reaches the replicas is a commit like any
-// other, and is begun only while enough of them acknowledge.
+// other, and is begun only while enough of them acknowledge, and a group has its majority.
 func (k *accountKeeper) lookAfterAccounts(ctx context.Context) error {
 	if k.by.accountsLocked() {
 		return nil // nobody can log in
@@ -288,7 +289,6 @@ func (m *manager) isAcknowledged() bool {
 		if s.status.server == nil || !s.answers(m.disk.stalls()) {
 			return false
 		}
-		c := s.status.server.SemiSync
-		return !c.LocksAccounts && (!c.SourceEnabled || c.WaitSessions == 0 && c.Clients >= c.Acks)
+		return agent.MayChangeAccounts(s.status.server)
 	})
 }

@@ -73,6 +73,9 @@ func (k *accountKeeper) followSecrets(ctx context.Context) error {
 	failed, waits := []error{unusable}, false
 	for _, s := range accounts {
 		for _, host := range s.hosts {
+			if !k.by.isAcknowledged() {
+				return errors.Join(failed...) // another was set, and meanwhile nobody acknowledges the next one
+			}
 			step, err := k.followSecret(ctx, s.account, host)
 			failed = append(failed, err)
 			waits = waits || step == agent.AwaitSecret

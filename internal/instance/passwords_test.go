@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/mysql"
@@ -192,6 +193,26 @@ func TestAPasswordThatAChannelRefusesIsNotQuoted(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "hunter") || !strings.Contains(err.Error(), "error 1525") {
 		t.Errorf("it says %v", err)
 	}
+}
+
+// A primary without a majority of its group leaves accounts alone: a change would wait with all of them locked,
+// and nobody could have the group go on.
+func TestASecretIsNotFollowedInAGroupWithoutItsMajority(t *testing.T) {
+	inAll(t)
+	w, n := threeMembers(t)
+	w.awaitFollowed(n[0])
+	w.crashManager(n[1])
+	w.crashManager(n[2])
+	w.await(n[0], "without a quorum", func(r core.Report) bool {
+		return r.Server != nil && r.Server.HasView() && r.Server.Group.IsSurvivor()
+	})
+	w.changeSecret("app", "another-app-password")
+	w.lookedAfterAccounts(n[0])
+	w.checkLogin(n[0], "app-password", "another-app-password")
+	w.order(n[0], control.ForceMembers{Epoch: w.epoch(), Members: []string{"db-1"},
+		View: n[0].m.facts().Server.Group.ViewID})
+	w.elected(n[0])
+	w.awaitLogin(n[0], "another-app-password", "app-password")
 }
 
 // Nobody is let in with a password of more than 256 bytes, nor follows with one of more than 32. The accounts

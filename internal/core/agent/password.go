@@ -1,6 +1,10 @@
 package agent
 
-import "time"
+import (
+	"time"
+
+	"cnmsql.co/internal/core"
+)
 
 // SecretPatience is for how long a mounted Secret may be older than another Pod's: kubelets bring
 // a change within a minute or two, each at its own time.
@@ -58,4 +62,15 @@ func (f PasswordFacts) Step() PasswordStep {
 	default:
 		return AwaitSecret
 	}
+}
+
+// MayChangeAccounts reports whether a statement that changes an account would wait for nobody, by what a server
+// that takes writes has said last. One that waits keeps everybody from logging in and from setting anything:
+// replicas that are to acknowledge it, and whoever would have a group without its majority go on.
+func MayChangeAccounts(s *core.Server) bool {
+	if s.HasView() && !s.Group.IsQuorate() {
+		return false
+	}
+	c := s.SemiSync
+	return !c.LocksAccounts && (!c.SourceEnabled || c.WaitSessions == 0 && c.Clients >= c.Acks)
 }

@@ -1,6 +1,10 @@
 package agent
 
-import "testing"
+import (
+	"testing"
+
+	"cnmsql.co/internal/core"
+)
 
 func TestThePasswordOfASecretIsFollowedWhoeverIsThePrimary(t *testing.T) {
 	for what, c := range map[string]struct {
@@ -24,6 +28,37 @@ func TestThePasswordOfASecretIsFollowedWhoeverIsThePrimary(t *testing.T) {
 	} {
 		if got := c.facts.Step(); got != c.want {
 			t.Errorf("%s: step %d, want %d", what, got, c.want)
+		}
+	}
+}
+
+func TestAnAccountIsChangedWhereThatWaitsForNobody(t *testing.T) {
+	view := func(mine core.MemberState, others ...core.MemberState) *core.Server {
+		v := &core.GroupView{State: mine, Role: core.MemberPrimary, Members: []core.ViewMember{{State: mine}}}
+		for _, state := range others {
+			v.Members = append(v.Members, core.ViewMember{State: state})
+		}
+		return &core.Server{Group: v}
+	}
+	acks := func(c core.SemiSync) *core.Server { return &core.Server{SemiSync: c} }
+	for what, c := range map[string]struct {
+		server *core.Server
+		want   bool
+	}{
+		"nobody acknowledges anything": {acks(core.SemiSync{}), true},
+		"enough acknowledge":           {acks(core.SemiSync{SourceEnabled: true, Clients: 1, Acks: 1}), true},
+		"too few acknowledge":          {acks(core.SemiSync{SourceEnabled: true, Acks: 1}), false},
+		"a commit waits":               {acks(core.SemiSync{SourceEnabled: true, Clients: 1, Acks: 1, WaitSessions: 1}), false},
+		"another changes one":          {acks(core.SemiSync{LocksAccounts: true}), false},
+		"a majority is reached": {
+			view(core.MemberOnline, core.MemberOnline, core.MemberUnreachable), true},
+		"a group without its majority": {
+			view(core.MemberOnline, core.MemberUnreachable, core.MemberUnreachable), false},
+		"half of a group": {view(core.MemberOnline, core.MemberUnreachable), false},
+		"no member of it": {view(core.MemberOffline), false},
+	} {
+		if got := MayChangeAccounts(c.server); got != c.want {
+			t.Errorf("%s: %t", what, got)
 		}
 	}
 }
