@@ -287,15 +287,16 @@ func (p *prerequisites) accounts(authority *pki.CA, asides *[]core.Problem) []at
 			return p.account(ctx, c, resources.Names(c.Name).ControlSecret(), resources.ControlSecret, asides)
 		}},
 	}
-	if authority == nil {
-		return list
-	}
 	return append(list, attempt{"application", func(ctx context.Context, c *v1alpha1.Cluster) error {
 		if err := namesItsOwn(c); err != nil {
 			return err
 		}
 		var user []core.Problem
-		build := p.appSecret(ctx, authority.Trust(), &user)
+		var trusted []byte
+		if authority != nil {
+			trusted = authority.Trust()
+		}
+		build := p.appSecret(ctx, trusted, &user)
 		err := p.account(ctx, c, resources.Names(c.Name).AppSecret(), build, asides)
 		*asides = append(*asides, user...)
 		return err

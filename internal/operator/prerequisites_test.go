@@ -88,10 +88,47 @@ func TestASecretThatWasUsedMayGo(t *testing.T) {
 		t.Error("a Secret that was not used yet is missing, and nothing is said")
 	}
 	c.Status.EstablishedAt = new(metav1.NowMicro())
-	s, err := p.appSecret(t.Context(), nil, new([]core.Problem))(c, existing, nil)
+	var asides []core.Problem
+	for range 2 { // it is remembered for a while
+		asides = nil
+		_, err := p.appSecret(t.Context(), nil, &asides)(c, existing, nil)
+		must(t, err)
+	}
+	s, err := p.appSecret(t.Context(), nil, &asides)(c, existing, nil)
 	must(t, err)
 	if string(s.Data["username"]) != "app" || string(s.Data["password"]) != "one" {
 		t.Errorf("the account is %s now", s.Data["username"])
+	}
+	if len(asides) != 1 || asides[0].Reason != core.ProblemSecretMissing ||
+		!strings.Contains(asides[0].Message, "the Secret mine, which") {
+		t.Errorf("it says %v", asides)
+	}
+}
+
+// An authority that is damaged signs nothing, and accounts go on. What clients verify servers by stays in their
+// Secret.
+func TestAPasswordIsFollowedWithoutAnAuthority(t *testing.T) {
+	c, a := aCluster(), newAPI(t)
+	p, name := newPrerequisites(a, a), resources.Names("c").AppSecret()
+	keep := func() *corev1.Secret {
+		t.Helper()
+		var asides []core.Problem
+		must(t, p.attempts.all(t.Context(), c, p.accounts(nil, &asides), &asides))
+		return secretOf(t, a, c, name)
+	}
+	keepAccounts(t, p, c)
+	before := secretOf(t, a, c, name)
+	trusted := string(before.Data[resources.KeyCA])
+	before.Data[resources.KeyPassword] = []byte("another")
+	must(t, a.Update(t.Context(), before))
+	now := keep()
+	if !strings.HasPrefix(string(now.Data["uri"]), "mysql://app:another@") || trusted == "" ||
+		string(now.Data[resources.KeyCA]) != trusted {
+		t.Errorf("the application reads %s, and trusts %q", now.Data["uri"], now.Data[resources.KeyCA])
+	}
+	must(t, a.Delete(t.Context(), now))
+	if again := keep(); len(again.Data[resources.KeyPassword]) == 0 || again.Data[resources.KeyCA] != nil {
+		t.Errorf("made again it is %v", again.Data)
 	}
 }
 

@@ -26,6 +26,8 @@ type userSecret struct {
 	generation int64
 	read       time.Time
 	data       map[string][]byte
+	// missing tells that there is none any more.
+	missing []core.Problem
 }
 
 // holds reports whether it was read for this Cluster, for its present generation, and not long
@@ -36,7 +38,8 @@ func (u userSecret) holds(c *v1alpha1.Cluster) bool {
 
 // appSecret builds the Secret of the application's account. Once the account was made, a Secret of the
 // user's that is of no use any more changes nothing of it, and is told in asides: who makes a slip
-// in it must not keep Pods and certificates of the cluster from being made again.
+// in it must not keep Pods and certificates of the cluster from being made again. Without an authority, the one
+// that the Secret has stays in it.
 func (p *prerequisites) appSecret(ctx context.Context, authority []byte, asides *[]core.Problem) func(
 	*v1alpha1.Cluster, map[string][]byte, io.Reader) (*corev1.Secret, error) {
 	return func(c *v1alpha1.Cluster, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
@@ -45,10 +48,17 @@ func (p *prerequisites) appSecret(ctx context.Context, authority []byte, asides 
 		isMade := existing != nil && c.Status.EstablishedAt != nil
 		if errors.As(err, &mend) && isMade {
 			// It was used; the account stays what it is, and the Secret is looked for now and then.
-			user, err = userSecret{uid: c.UID, generation: c.Generation, read: time.Now()}, nil
+			user, err = userSecret{uid: c.UID, generation: c.Generation, read: time.Now(), missing: stays(c, mend)}, nil
 		}
 		if err != nil {
 			return nil, err
+		}
+		if user.missing != nil {
+			*asides = user.missing
+		}
+		authority := authority
+		if authority == nil {
+			authority = existing[resources.KeyCA]
 		}
 		s, err := resources.AppSecret(c, existing, user.data, authority, random)
 		switch no := (core.Problem{Reason: core.ProblemSecretIncomplete}); {
@@ -64,6 +74,14 @@ func (p *prerequisites) appSecret(ctx context.Context, authority []byte, asides 
 			return nil, &userError{no}
 		}
 	}
+}
+
+// stays tells what becomes of an account whose Secret is missing.
+func stays(c *v1alpha1.Cluster, missing *userError) []core.Problem {
+	told := missing.Problem
+	told.Message += "; until then the application's account stays as it is, with the password in the Secret " +
+		resources.Names(c.Name).AppSecret()
+	return []core.Problem{told}
 }
 
 // userSecret reads the Secret that spec.bootstrap.initdb.secret names, or recalls

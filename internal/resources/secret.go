@@ -55,7 +55,7 @@ func ControlSecret(c *v1alpha1.Cluster, existing map[string][]byte, random io.Re
 // names, nil when it names none or that one is of no use: its username and password are then the
 // application's. Everything but the password follows from the Cluster and is
 // written again, so that the URIs never contradict the password. authority is what the
-// certificates of the servers are verified with.
+// certificates of the servers are verified with; nil while it is not known.
 func AppSecret(c *v1alpha1.Cluster, existing, user map[string][]byte, authority []byte,
 	random io.Reader) (*corev1.Secret, error) {
 	database, owner := InitDB(c)
@@ -85,7 +85,9 @@ func AppSecret(c *v1alpha1.Cluster, existing, user map[string][]byte, authority 
 	} {
 		s.Data[key] = []byte(value)
 	}
-	s.Data[KeyCA] = authority
+	if authority != nil {
+		s.Data[KeyCA] = authority
+	}
 	return s, nil
 }
 
