@@ -47,8 +47,8 @@ func readAccountWithin(dir string, most int, refused string) (mysql.Account, err
 			"character, or no UTF-8: set it to one line of text", dir)
 	}
 	if err == nil && len(password) > most {
-		err = fmt.Errorf("the password in the Secret mounted at %s has %d bytes, and %s more than %d: set a shorter one",
-			dir, len(password), refused, most)
+		err = fmt.Errorf("the password in the Secret mounted at %s has %d bytes, and %s more than %d: "+
+			"set a shorter one", dir, len(password), refused, most)
 	}
 	if err != nil {
 		return mysql.Account{}, err

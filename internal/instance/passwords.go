@@ -11,10 +11,14 @@ import (
 	"cnmsql.co/internal/mysql"
 )
 
-// secret is an account of a Secret, and from where it logs in.
+// secret is an account of a Secret, and from where it logs in. Those that are internal are made again where they
+// are missing; another that is there again, somebody has made by hand.
 type secret struct {
-	account mysql.Account
-	hosts   []string
+	account  mysql.Account
+	hosts    []string
+	internal bool
+	// changed tells, while it is followed, whether it is another than before.
+	changed bool
 }
 
 // secrets are the accounts of all Secrets that can be used, a digest of them, and why others
@@ -24,14 +28,15 @@ func (d Dirs) secrets() ([]secret, string, error) {
 	var unusable []error
 	sum := sha256.New()
 	for _, s := range []struct {
-		read  func() (mysql.Account, error)
-		hosts []string
+		read     func() (mysql.Account, error)
+		hosts    []string
+		internal bool
 	}{
-		{d.replicationAccount, []string{"%"}},
-		{func() (mysql.Account, error) { return readAccount(d.App) }, []string{"%"}},
-		{func() (mysql.Account, error) { return readAccount(d.Root) }, []string{"localhost", "%"}},
+		{d.replicationAccount, []string{"%"}, true},
+		{func() (mysql.Account, error) { return readAccount(d.App) }, []string{"%"}, false},
+		{func() (mysql.Account, error) { return readAccount(d.Root) }, []string{"localhost", "%"}, false},
 		// last: it is the account that does this
-		{func() (mysql.Account, error) { return readAccount(d.Control) }, []string{"localhost"}},
+		{func() (mysql.Account, error) { return readAccount(d.Control) }, []string{"localhost"}, true},
 	} {
 		a, err := s.read()
 		if err != nil {
@@ -39,7 +44,7 @@ func (d Dirs) secrets() ([]secret, string, error) {
 			continue
 		}
 		_, _ = fmt.Fprintf(sum, "%q %q;", a.User, a.Password)
-		out = append(out, secret{a, s.hosts})
+		out = append(out, secret{account: a, hosts: s.hosts, internal: s.internal})
 	}
 	return out, fmt.Sprintf("%x", sum.Sum(nil)), errors.Join(unusable...)
 }
@@ -53,6 +58,10 @@ type passwordsKnown struct {
 	since          time.Time
 	// held are the passwords that Secrets here were seen to have while they were the accounts' newest.
 	held map[string]string
+	// tells says whether the data told of any account's Secret, when they were first asked; asked that they were.
+	tells, asked bool
+	// were are the passwords, by user, that all accounts had followed last.
+	were map[string]string
 	// waits: it was told that a password is not set yet.
 	waits bool
 }
@@ -70,13 +79,18 @@ func (k *accountKeeper) followSecrets(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, accountsLimit)
 	defer cancel()
+	if err := k.askWhatDataTell(ctx, accounts); err != nil {
+		return errors.Join(unusable, err)
+	}
 	failed, waits := []error{unusable}, false
 	for _, s := range accounts {
+		was, known := p.were[s.account.User]
+		s.changed = known && was != s.account.Password
 		for _, host := range s.hosts {
 			if !k.by.isAcknowledged() {
 				return errors.Join(failed...) // another was set, and meanwhile nobody acknowledges the next one
 			}
-			step, err := k.followSecret(ctx, s.account, host)
+			step, err := k.followSecret(ctx, &s, host)
 			failed = append(failed, err)
 			waits = waits || step == agent.AwaitSecret
 		}
@@ -84,19 +98,45 @@ func (k *accountKeeper) followSecrets(ctx context.Context) error {
 	if err := errors.Join(failed...); err != nil || waits {
 		return err
 	}
-	p.followed, p.waits = sum, false
+	p.followed, p.waits, p.were = sum, false, map[string]string{}
+	for _, s := range accounts {
+		p.were[s.account.User] = s.account.Password
+	}
 	return k.by.keep(func(r *volumeRecord) { r.Accounts = sum })
 }
 
+// askWhatDataTell asks once, before anything is noted, whether the data tell which Secrets accounts have followed.
+// Those of an earlier release do not.
+func (k *accountKeeper) askWhatDataTell(ctx context.Context, accounts []secret) error {
+	p := &k.now.passwords
+	for _, s := range accounts {
+		for _, host := range s.hosts {
+			if p.asked {
+				return nil
+			}
+			given, _, err := k.asks().PasswordsOf(ctx, s.account.User, host)
+			if err != nil {
+				return err
+			}
+			p.tells = p.tells || len(given) > 0
+		}
+	}
+	p.asked = true
+	return nil
+}
+
 // followSecret does so for one account.
-func (k *accountKeeper) followSecret(ctx context.Context, a mysql.Account, host string) (agent.PasswordStep, error) {
+func (k *accountKeeper) followSecret(ctx context.Context, s *secret, host string) (agent.PasswordStep, error) {
+	a := s.account
 	given, exists, err := k.asks().PasswordsOf(ctx, a.User, host)
 	if err != nil || !exists {
 		return agent.KeepPassword, err
 	}
 	p := &k.now.passwords
 	facts := agent.PasswordFacts{Recorded: len(given) > 0, Place: given.Place(a.Password),
-		Agreed: k.by.kept().Accounts == p.seen, Unchanged: time.Since(p.since)}
+		Agreed: k.by.kept().Accounts == p.seen, Unchanged: time.Since(p.since),
+		ByHand: p.tells && !s.internal, Changed: s.changed}
+	s.changed = s.changed || facts.Recorded && facts.Place != 0 // the same account from elsewhere had another
 	name := a.User + "@" + host
 	if held, known := p.held[name]; known {
 		facts.Held = given.Place(held) == 0

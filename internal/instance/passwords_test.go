@@ -126,6 +126,25 @@ func TestAPromotionLeavesAloneWhatHasNotChanged(t *testing.T) {
 	}
 }
 
+// An account that somebody made has the password that it was given, also after a promotion, until its Secret changes.
+func TestAnAccountThatWasMadeByHandKeepsItsPassword(t *testing.T) {
+	inAll(t)
+	w := newWorld(t, nil)
+	one := w.start(1)
+	w.bootstrap(one)
+	w.awaitFollowed(one)
+	w.exec(w.rootOf(one), "DROP USER app@'%'")
+	w.exec(w.rootOf(one), "CREATE USER app@'%' IDENTIFIED BY 'by-hand'")
+	must(t, one.m.record.change(func(r *volumeRecord) { r.Accounts = "of another Secret" }))
+	w.crashManager(one)
+	again := w.start(1)
+	w.awaitPrimary(again, 1)
+	w.awaitFollowed(again)
+	w.checkLogin(again, "by-hand", "app-password")
+	w.changeSecret("app", "another-app-password")
+	w.awaitLogin(again, "another-app-password", "by-hand")
+}
+
 // Data of an earlier release tell nothing of Secrets, but the volume of its primary does.
 func TestWhatAnEarlierReleaseFollowedIsNoted(t *testing.T) {
 	inAll(t)

@@ -25,6 +25,9 @@ type PasswordFacts struct {
 	// Agreed tells, where the data tell nothing, whether it is remembered on the volume that the
 	// Secret as it is was followed.
 	Agreed bool
+	// ByHand tells whether somebody made the account since: the data tell of no Secret that it followed, but
+	// of those of others. Changed tells that the Secret is another now than the one that was followed last.
+	ByHand, Changed bool
 	// Unchanged is for how long the Secret was seen as it is, since the server takes writes.
 	Unchanged time.Duration
 }
@@ -51,7 +54,7 @@ const (
 // Step decides it.
 func (f PasswordFacts) Step() PasswordStep {
 	switch {
-	case !f.Recorded && f.Agreed:
+	case !f.Recorded && (f.Agreed || f.ByHand && !f.Changed):
 		return NotePassword
 	case !f.Recorded || f.Place < 0:
 		return SetPassword

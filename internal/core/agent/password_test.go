@@ -17,6 +17,9 @@ func TestThePasswordOfASecretIsFollowedWhoeverIsThePrimary(t *testing.T) {
 			PasswordFacts{Recorded: true, Place: -1}, SetPassword},
 		"the data of another cluster, or of an earlier release": {PasswordFacts{}, SetPassword},
 		"an earlier release has followed it on this volume":     {PasswordFacts{Agreed: true}, NotePassword},
+		"somebody made the account, and chose its password":     {PasswordFacts{ByHand: true}, NotePassword},
+		"the Secret has changed since": {
+			PasswordFacts{ByHand: true, Changed: true}, SetPassword},
 		"what the volume remembers counts for less than the data": {
 			PasswordFacts{Recorded: true, Place: -1, Agreed: true}, SetPassword},
 		"this kubelet may be slower than the former primary's": {
@@ -48,8 +51,9 @@ func TestAnAccountIsChangedWhereThatWaitsForNobody(t *testing.T) {
 		"nobody acknowledges anything": {acks(core.SemiSync{}), true},
 		"enough acknowledge":           {acks(core.SemiSync{SourceEnabled: true, Clients: 1, Acks: 1}), true},
 		"too few acknowledge":          {acks(core.SemiSync{SourceEnabled: true, Acks: 1}), false},
-		"a commit waits":               {acks(core.SemiSync{SourceEnabled: true, Clients: 1, Acks: 1, WaitSessions: 1}), false},
-		"another changes one":          {acks(core.SemiSync{LocksAccounts: true}), false},
+		"a commit waits": {
+			acks(core.SemiSync{SourceEnabled: true, Clients: 1, Acks: 1, WaitSessions: 1}), false},
+		"another changes one": {acks(core.SemiSync{LocksAccounts: true}), false},
 		"a majority is reached": {
 			view(core.MemberOnline, core.MemberOnline, core.MemberUnreachable), true},
 		"a group without its majority": {
