@@ -76,13 +76,31 @@ type accountKeeper struct {
 
 // keeping is what an accountKeeper remembers from one look to the next.
 type keeping struct {
-	looked   time.Time
-	failures int
-	again    time.Time
+	looked time.Time
+	// mending is until the internal accounts are mended again, after that has failed.
+	mending pause
 	// toSpread: this server's accounts were restored, and the replicas' were not.
 	toSpread bool
 	// passwords is what is known of the Secrets' passwords.
 	passwords passwordsKnown
+}
+
+// pause is one that gets longer with each failure in a row.
+type pause struct {
+	failures int
+	until    time.Time
+}
+
+func (p *pause) isOver() bool { return !time.Now().Before(p.until) }
+
+// after begins one after a failure, and ends it after a success.
+func (p *pause) after(err error) {
+	if err == nil {
+		*p = pause{}
+		return
+	}
+	p.failures++
+	p.until = time.Now().Add(min(accountsInterval<<min(p.failures, 10), accountsPauseMost))
 }
 
 // accountsKept is what an accountKeeper asks of its manager.
@@ -119,50 +137,59 @@ func (k *accountKeeper) keepAccounts(ctx context.Context) {
 		case <-tick.C:
 			tick.again()
 		case <-k.wake: // it became the primary, or is refused
-			k.now.looked, k.now.again = time.Time{}, time.Time{}
+			k.now.looked, k.now.mending.until, k.now.passwords.pause.until = time.Time{}, time.Time{}, time.Time{}
 		}
 		if k.by.writable() == 0 {
 			k.now = keeping{}
 			continue
 		}
-		if time.Now().Before(k.now.again) {
-			continue
-		}
-		if err := k.lookAfterAccounts(ctx); err != nil && ctx.Err() == nil {
-			k.now.failures++
-			k.now.again = time.Now().Add(min(accountsInterval<<min(k.now.failures, 10), accountsPauseMost))
-			k.log.Warn("looking after the accounts; it is tried again", "error", err, "again",
-				time.Until(k.now.again).Round(time.Second).String())
-			continue
-		}
-		k.now.failures = 0
+		k.lookAfterAccounts(ctx)
+	}
+}
+
+// note tells what has failed, and has it tried again later.
+func (k *accountKeeper) note(ctx context.Context, p *pause, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	if p.after(err); err != nil {
+		k.log.Warn("looking after the accounts; it is tried again", "error", err, "again",
+			time.Until(p.until).Round(time.Second).String())
 	}
 }
 
 // lookAfterAccounts mends this server first, which waits for nobody: what is missing may
 // be what replicas need to acknowledge. What reaches the replicas is a commit like any
 // other, and is begun only while enough of them acknowledge, and a group has its majority.
-func (k *accountKeeper) lookAfterAccounts(ctx context.Context) error {
+// A Secret that cannot be used, or an account that cannot be changed, keeps nothing else waiting.
+func (k *accountKeeper) lookAfterAccounts(ctx context.Context) {
 	if k.by.accountsLocked() {
-		return nil // nobody can log in
+		return // nobody can log in
 	}
-	var mending error // a Secret that cannot be used keeps no other from being followed
-	if time.Since(k.now.looked) >= doorInterval {
-		if mending = k.mendAccounts(ctx); mending == nil {
+	if k.now.mending.isOver() && time.Since(k.now.looked) >= doorInterval {
+		err := k.mendAccounts(ctx)
+		if err == nil {
 			k.now.looked = time.Now()
 		}
+		k.note(ctx, &k.now.mending, err)
 	}
 	if !k.by.isAcknowledged() {
-		return mending
+		return
 	}
 	if k.now.toSpread {
+		if !k.now.mending.isOver() {
+			return
+		}
 		if err := k.restore(ctx, mysql.Everywhere); err != nil {
-			return errors.Join(mending, err)
+			k.note(ctx, &k.now.mending, err)
+			return
 		}
 		k.now.toSpread = false
 		k.log.Info("the replicas are given the internal accounts")
 	}
-	return errors.Join(mending, k.followSecrets(ctx))
+	if accounts, sum, err := k.opt.Dirs.secrets(); k.now.passwords.isDue(sum) {
+		k.note(ctx, &k.now.passwords.pause, errors.Join(err, k.followSecrets(ctx, accounts, sum)))
+	}
 }
 
 // mendAccounts logs in as the internal accounts do, and restores them on this server if

@@ -56,6 +56,8 @@ type passwordsKnown struct {
 	// last, since when they are as they are.
 	followed, seen string
 	since          time.Time
+	// pause is until they are followed again, after that has failed.
+	pause pause
 	// held are the passwords that Secrets here were seen to have while they were the accounts' newest.
 	held map[string]string
 	// tells says whether the data told of any account's Secret, when they were first asked; asked that they were.
@@ -68,21 +70,21 @@ type passwordsKnown struct {
 
 // followSecrets gives accounts the passwords of their Secrets, where these have changed since a
 // primary of this data followed them.
-func (k *accountKeeper) followSecrets(ctx context.Context) error {
-	accounts, sum, unusable := k.opt.Dirs.secrets()
+func (k *accountKeeper) followSecrets(ctx context.Context, accounts []secret, sum string) error {
 	p := &k.now.passwords
-	if p.followed == sum {
-		return unusable
-	}
 	if p.seen != sum {
 		p.seen, p.since = sum, time.Now()
+	}
+	if p.followed == sum {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, accountsLimit)
 	defer cancel()
 	if err := k.askWhatDataTell(ctx, accounts); err != nil {
-		return errors.Join(unusable, err)
+		return err
 	}
-	failed, waits := []error{unusable}, false
+	var failed []error
+	waits := false
 	for _, s := range accounts {
 		was, known := p.were[s.account.User]
 		s.changed = known && was != s.account.Password
@@ -98,12 +100,19 @@ func (k *accountKeeper) followSecrets(ctx context.Context) error {
 	if err := errors.Join(failed...); err != nil || waits {
 		return err
 	}
-	p.followed, p.waits, p.were = sum, false, map[string]string{}
+	p.followed, p.waits = sum, false
+	if p.were == nil {
+		p.were = map[string]string{}
+	}
 	for _, s := range accounts {
 		p.were[s.account.User] = s.account.Password
 	}
 	return k.by.keep(func(r *volumeRecord) { r.Accounts = sum })
 }
+
+// isDue reports whether Secrets with a digest are to be looked at: they were not followed, or some of them
+// cannot be used, and others than before are not kept waiting.
+func (p *passwordsKnown) isDue(sum string) bool { return p.seen != sum || p.pause.isOver() }
 
 // askWhatDataTell asks once, before anything is noted, whether the data tell which Secrets accounts have followed.
 // Those of an earlier release do not.

@@ -234,6 +234,25 @@ func TestASecretIsNotFollowedInAGroupWithoutItsMajority(t *testing.T) {
 	w.awaitLogin(n[0], "another-app-password", "app-password")
 }
 
+// Data of 8.0 may hold an account with mysql_native_password, which 9.x does not load. Nobody can log in with it,
+// and its Secret is followed all the same.
+func TestAnAccountWhosePluginIsNotLoadedIsGivenItsPassword(t *testing.T) {
+	inAll(t)
+	w := newWorld(t, nil)
+	one := w.start(1)
+	w.bootstrap(one)
+	w.awaitFollowed(one)
+	w.exec(w.rootOf(one), "UPDATE mysql.user SET plugin = 'no_such_plugin', "+
+		"authentication_string = '*0123456789012345678901234567890123456789' WHERE user = 'app'")
+	w.exec(w.rootOf(one), "FLUSH PRIVILEGES")
+	if w.login(one, "app", "app-password", "preferred") == nil {
+		t.Fatal("this test cannot see an account that lets nobody in")
+	}
+	w.changeSecret("app", "another-app-password")
+	w.awaitLogin(one, "another-app-password", "app-password")
+	w.awaitFollowed(one)
+}
+
 // Nobody is let in with a password of more than 256 bytes, nor follows with one of more than 32. The accounts
 // keep those that they have, the others are followed.
 func TestAPasswordThatIsTooLongIsNotFollowed(t *testing.T) {

@@ -97,10 +97,15 @@ func (s *Server) PasswordsOf(ctx context.Context, user, host string) (p Password
 	return a.Cnmsql.Passwords, true, nil
 }
 
-// NotePassword has the data tell that an account's Secret was followed. The password stays.
+// NotePassword has the data tell that an account's Secret was followed. The password stays. Of an account whose
+// plugin is not loaded nothing is noted: the server changes nothing of it but its plugin.
 func (s *Server) NotePassword(ctx context.Context, a Account, host string, p Passwords) error {
-	return s.alterAccount(ctx, a, host, statement{"ALTER USER IF EXISTS ?@? ATTRIBUTE ?",
+	err := s.alterAccount(ctx, a, host, statement{"ALTER USER IF EXISTS ?@? ATTRIBUTE ?",
 		[]any{a.User, host, p.with(a.Password).attribute()}})
+	if isError(err, errNoPlugin) {
+		return nil
+	}
+	return err
 }
 
 // ChangePassword sets the password of an account that exists, and has the data tell so, in one

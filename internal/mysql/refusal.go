@@ -17,7 +17,7 @@ var refusals = map[int]core.Refused{
 	1130:             core.RefusedLogin, // not from this host
 	errNoPrivilege:   core.RefusedLogin, // no REPLICATION SLAVE
 	1251:             core.RefusedLogin, // authentication that is not supported
-	1524:             core.RefusedLogin, // its plugin is not loaded
+	errNoPlugin:      core.RefusedLogin, // its plugin is not loaded
 	1698:             core.RefusedLogin, // not without a password
 	1820:             core.RefusedLogin, // password expired
 	1862:             core.RefusedLogin, // password expired

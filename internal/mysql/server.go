@@ -168,6 +168,7 @@ const (
 	errTLSConnection   = 2026
 	errServerShutdown  = 1053
 	errGroupBusy       = 3724
+	errNoPlugin        = 1524
 	errPasswordWeak    = 1819
 	errPasswordUsed    = 3638
 	errCopyIsTaken     = 3874 // ER_CLONE_IN_PROGRESS

@@ -27,12 +27,13 @@ const (
 )
 
 // execute executes it. What sets a password that the server's policy refuses is executed with
-// its hash: the Secret says what the password is, and in it may be one that was generated, or
-// the one that the account has already.
+// its hash, and so is that of an account whose plugin is not loaded, as mysql_native_password is not
+// from 9.0 on, with which nobody could log in: the Secret says what the password is, and in it may be
+// one that was generated, or the one that the account has already.
 func (s statement) execute(ctx context.Context, on executor) error {
 	_, err := on.ExecContext(ctx, s.text, s.args...)
 	before, _, setsPassword := strings.Cut(s.text, byPassword)
-	if setsPassword && isError(err, errPasswordWeak, errPasswordUsed) {
+	if setsPassword && isError(err, errPasswordWeak, errPasswordUsed, errNoPlugin) {
 		args, i := slices.Clone(s.args), strings.Count(before, "?")
 		args[i] = hashed(fmt.Sprint(args[i]))
 		_, err = on.ExecContext(ctx, strings.Replace(s.text, byPassword, byHash, 1), args...)
