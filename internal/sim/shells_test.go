@@ -23,6 +23,7 @@ var notSimulated = map[string]string{
 	"what the server's configuration says":                  "CountsReaders DropsRelayLogs HasLease",
 	"which logs are kept, purged and archived; the model's shipper has the promotion's log at hand": "ArchivesIn " +
 		"KeepsLogs MayPurge",
+	"accounts, of which the model has none":                                "MayChangeAccounts",
 	"adopting what a replica has beyond the primary, which a human orders": "RefusesAdoption",
 	"readers of a replica, of which the model has none":                    "Lags",
 	"a look at the facts of one moment, by a question of the shell's own": "Asked Exists IsKnown IsOfAnotherManager " +
