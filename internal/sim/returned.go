@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -29,7 +30,7 @@ func (tr *truth) checkReturned(c *clusterObject) {
 	if p := c.status.Promotion; p != nil {
 		// What was promised ended for a moment, or a human gave it up: nothing may be cut.
 		if _, seen := tr.granted[p.Epoch]; !seen {
-			tr.granted[p.Epoch] = tr.w.now
+			tr.granted[p.Epoch] = grant{tr.w.now, maps.Clone(tr.told)}
 		}
 		tr.meddled = tr.meddled || p.Proof == core.ProofAcceptedLoss || tr.lossless && p.LosslessSince == 0
 		tr.lossless = p.LosslessSince > 0
@@ -60,7 +61,7 @@ func (tr *truth) recoveredAlone(in string) gtid.Set {
 	for _, t := range v.data.db.binlog {
 		switch {
 		case t.acked || tr.holder.db.holds().Contains(t.set):
-		case !t.recovered || tr.wasInVain(t):
+		case !t.recovered || tr.wasInVain(in, t):
 			return own
 		default:
 			own = own.Union(t.set)
@@ -72,9 +73,16 @@ func (tr *truth) recoveredAlone(in string) gtid.Set {
 // knownAfter is how long after its recovery the operator may not know yet what a primary has executed.
 const knownAfter = time.Second
 
-// wasInVain reports whether the first who was promoted after the word on which a transaction was recovered was so
-// before the operator could know of that: the word binds nobody, and promotions after that one do not change it.
-func (tr *truth) wasInVain(t *txn) bool {
+// grant is when a promotion was granted, and when an operator had heard each instance last by then.
+type grant struct {
+	at   time.Duration
+	told map[string]time.Duration
+}
+
+// wasInVain reports whether the first who was promoted after the word on which an instance recovered a transaction
+// was so before the operator could know of that, or while no operator heard the instance: the word binds nobody, and
+// promotions after that one do not change it.
+func (tr *truth) wasInVain(in string, t *txn) bool {
 	if t.vouched == (word{}) {
 		return false
 	}
@@ -84,6 +92,7 @@ func (tr *truth) wasInVain(t *txn) bool {
 			first = min(first, epoch)
 		}
 	}
-	at, granted := tr.granted[first]
-	return !granted || at > t.vouched.at && at <= t.recoveredAt+knownAfter
+	g, granted := tr.granted[first]
+	isUnknown := g.at <= t.recoveredAt+knownAfter || g.told[in] < t.recoveredAt
+	return !granted || g.at > t.vouched.at && isUnknown
 }

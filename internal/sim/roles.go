@@ -346,6 +346,7 @@ func (m *manager) askWord() {
 			m.word = &agent.Word{At: m.moment(sent), Epoch: s.Epoch}
 			if s.Promotion != nil {
 				m.word.Instance = s.Promotion.Instance
+				m.vouches.noteWord(m, word{sent, s.Epoch})
 			}
 			m.cluster.apply(upTo)
 			m.update()

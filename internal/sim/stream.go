@@ -251,6 +251,7 @@ func (st *statusStream) hear(snap control.Snapshot, begun time.Duration) bool {
 		return false
 	}
 	st.heardAt = op.w.now
+	op.w.truth.told[st.instance] = op.w.now
 	if !st.hearing.IsMeasured() {
 		st.measure()
 	}

@@ -33,8 +33,9 @@ type truth struct {
 	// meddled: more happened than crashes and partitions, or less than quorum was asked for.
 	meddled  bool
 	lossless bool
-	// granted is when a promotion was granted in each epoch.
-	granted     map[int64]time.Duration
+	// granted is when a promotion was granted in each epoch, told when an operator heard each instance last.
+	granted     map[int64]grant
+	told        map[string]time.Duration
 	diverged    []string
 	durable     bool
 	established bool
@@ -48,8 +49,9 @@ type truth struct {
 }
 
 func newTruth(w *world) *truth {
-	return &truth{w: w, granted: map[int64]time.Duration{}, ackers: map[int64]string{}, cutBelow: map[string]int64{},
-		counted: map[string]bool{}, mode: w.conf.durability.Mode, cutTails: map[*database]map[int]*txn{}}
+	return &truth{w: w, granted: map[int64]grant{}, told: map[string]time.Duration{},
+		ackers: map[int64]string{}, cutBelow: map[string]int64{}, counted: map[string]bool{},
+		mode: w.conf.durability.Mode, cutTails: map[*database]map[int]*txn{}}
 }
 
 // saying is a server's word that a commit is done, on its way to the client.

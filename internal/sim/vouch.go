@@ -11,7 +11,7 @@ import (
 type vouching struct {
 	agent.Vouches
 	asking, watching bool
-	// counted is what a peer said last to one of which mysqld does not run: it may be started on that.
+	// counted is what a peer or the API server said last to one whose mysqld does not run: it may be started on that.
 	counted word
 	peers   map[string]*manager // standing connections
 }
@@ -139,6 +139,13 @@ type word struct {
 func (v *vouching) noteStart(s *mysqld, given word) {
 	if s == nil || s.dead {
 		v.counted = given
+	}
+}
+
+// noteWord notes that the API server named an instance whose mysqld does not run, which may be started on that.
+func (v *vouching) noteWord(m *manager, given word) {
+	if m.word.Instance == m.me {
+		v.noteStart(m.proc, given)
 	}
 }
 
