@@ -73,12 +73,13 @@ type ScheduledBackupSpec struct {
 	// +optional
 	BackupOwnerReference string `json:"backupOwnerReference,omitempty"`
 	// SuccessfulBackupsHistoryLimit is how many Completed Backups are kept in
-	// Kubernetes, the newest; all when absent. What is in the store stays, unless
-	// reclaimPolicy is Delete.
+	// Kubernetes, the newest, and the last one always; all when absent. What is in the
+	// store stays, unless reclaimPolicy is Delete.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	SuccessfulBackupsHistoryLimit *int32 `json:"successfulBackupsHistoryLimit,omitempty"`
-	// FailedBackupsHistoryLimit is the same of Failed ones.
+	// FailedBackupsHistoryLimit is the same of Failed ones. The last one stays until one
+	// is Completed after it.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	FailedBackupsHistoryLimit *int32 `json:"failedBackupsHistoryLimit,omitempty"`

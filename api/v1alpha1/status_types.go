@@ -163,8 +163,9 @@ type ClusterStatus struct {
 // ContinuousArchivingStatus is how far binary logs are archived.
 type ContinuousArchivingStatus struct {
 	Enabled bool `json:"enabled"`
-	// Place is the store that it is archived to. When it becomes another one, a Backup is made
-	// there, as after a gap: MissingSince is when that was found.
+	// Place is the store that it is archived to, once something is. When it becomes another one, or
+	// the first one of a Cluster that ran before, a Backup is made there, as after a gap:
+	// MissingSince is when that was found.
 	// +optional
 	Place string `json:"place,omitempty"`
 	// LastArchivedBinlog is the binary log of the last part that was archived, LastArchivedGTID
@@ -183,18 +184,19 @@ type ContinuousArchivingStatus struct {
 	LastFailureMessage string `json:"lastFailureMessage,omitempty"`
 	// +optional
 	LastFailureTime *metav1.Time `json:"lastFailureTime,omitempty"`
-	// PendingFiles is the number of binary logs that are not archived as a whole.
+	// PendingFiles is the number of binary logs that are not archived as a whole, when that was
+	// known last.
 	// +optional
 	PendingFiles int32 `json:"pendingFiles,omitempty"`
 	// Missing was purged before it was archived: a restore cannot go past it, unless from
 	// a later backup.
 	// +optional
 	Missing string `json:"missing,omitempty"`
-	// MissingSince is when that was found, or that the archive has moved. A Backup is made
+	// MissingSince is when that was found, or that the archive has begun or moved. A Backup is made
 	// then; the condition is False until one is complete that was begun later.
 	// +optional
 	MissingSince *metav1.Time `json:"missingSince,omitempty"`
-	// CompleteSince is since when the archive lacks nothing: it was enabled then, or its last gap
+	// CompleteSince is since when the archive lacks nothing: it has begun then, or its last gap
 	// was found, or that it has moved. Any moment can be restored from a Backup on that was begun
 	// later. It stays once a Backup has closed the gap. It is absent where archiving was enabled
 	// under a release that did not note it.

@@ -16,11 +16,12 @@ import (
 
 // Metrics of the operator, one series per cluster.
 type Metrics struct {
-	phase, diagnosis, blocked, notices, durable                 *present
-	writable, epoch, ready, diverged, broken, looked, authority *prometheus.GaugeVec
-	events                                                      *prometheus.CounterVec
-	group                                                       groupMetrics
-	met                                                         sync.Map // the Clusters that have a moment of a look
+	phase, diagnosis, blocked, notices, durable                         *present
+	writable, epoch, ready, wanted, diverged, broken, looked, authority *prometheus.GaugeVec
+	events                                                              *prometheus.CounterVec
+	group                                                               groupMetrics
+	// met are the Clusters that have a moment of a look.
+	met sync.Map
 }
 
 // MeterLog has the lines counted that were dropped from the operator's log.
@@ -98,6 +99,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			"from ending; no series before there was a primary"),
 		epoch:    gaugeOf("primary_epoch", "Epoch of the primary; it grows by one with every promotion"),
 		ready:    gaugeOf("ready_instances", "Number of ready instances"),
+		wanted:   gaugeOf("wanted_instances", "Number of instances that the spec asks for"),
 		diverged: gaugeOf("diverged_instances", "Number of instances with transactions that the primary lacks"),
 		broken:   gaugeOf("broken_replicas", "Number of replicas whose replication stopped with an error"),
 		looked: gaugeOf("looked_timestamp_seconds", "When the operator last ended a look at the cluster, and could "+
@@ -123,7 +125,7 @@ func (m *Metrics) labels() []*present {
 }
 
 func (m *Metrics) gauges() []*prometheus.GaugeVec {
-	return append(m.group.all(), m.writable, m.epoch, m.ready, m.diverged, m.broken, m.looked, m.authority)
+	return append(m.group.all(), m.writable, m.epoch, m.ready, m.wanted, m.diverged, m.broken, m.looked, m.authority)
 }
 
 // Meets sets, of a cluster that has none, the moment from which a look that does not end is counted. An
@@ -155,8 +157,8 @@ func (m *Metrics) Observe(c *v1alpha1.Cluster, plan core.Plan) {
 	} else {
 		m.writable.WithLabelValues(of.Namespace, of.Name).Set(flag(s.Diagnosis.EndsCommits()))
 	}
-	for vec, value := range map[*prometheus.GaugeVec]int{m.ready: s.Ready, m.diverged: len(s.Diverged),
-		m.broken: len(s.Broken)} {
+	for vec, value := range map[*prometheus.GaugeVec]int{m.ready: s.Ready, m.wanted: int(c.Spec.Instances),
+		m.diverged: len(s.Diverged), m.broken: len(s.Broken)} {
 		vec.WithLabelValues(of.Namespace, of.Name).Set(float64(value))
 	}
 	m.group.observe(prometheus.Labels{"namespace": c.Namespace, "cluster": c.Name}, s.Group)
