@@ -153,6 +153,7 @@ func archiveMutants() map[string]mutation {
 				}
 			}
 		}},
+		"who is left alone gives numbers again without a note": {plan: hadNobodyElse},
 		"a recovery is forgotten whatever became of it": {plan: func(o *core.Observation, p *core.Plan) {
 			if before := o.Cluster.Status.Group; before.IsPending() && p.Status.Group.HasQuorum {
 				again := *p.Status.Group
@@ -187,6 +188,13 @@ func archiveMutants() map[string]mutation {
 			}
 		}},
 	}
+}
+
+// hadNobodyElse has the status forget that there were other members once.
+func hadNobodyElse(_ *core.Observation, p *core.Plan) {
+	again := *p.Status.Group
+	again.OnlineMax = 0
+	p.Status.Group = &again
 }
 
 // show tells what is archived.

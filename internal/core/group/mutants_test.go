@@ -54,6 +54,7 @@ var foundBy = map[string]uint64{
 	"the archive knows of no recovery":                                              444,
 	"whoever is primary by its own word archives, in the last epoch it was told of": 517,
 	"a recovery is forgotten whatever became of it":                                 444,
+	"who is left alone gives numbers again without a note":                          13924,
 	"a later recovery tells nothing of who was left out before":                     7299,
 	"what is lost counts as accepted":                                               476,
 	"what was seen is not missed when a quorum is forced":                           476,

@@ -11,8 +11,16 @@ import (
 	"cnmsql.co/internal/core/draft"
 )
 
-// rebootAlone has the only member there is make the group again.
+// rebootAlone has the only member there is make the group again. Where there were others once, a backup of them, or
+// the archive, may hold what they had received and this one never did; it gives these numbers again. So that is noted
+// as a recovery, once: until the group is seen.
 func (d *decision) rebootAlone(r *recovery) {
+	if d.g.OnlineMax > 1 && !d.g.IsUndecided() {
+		d.Status.Epoch = d.nextEpoch()
+		held := draft.Held([]*core.Instance{d.Instance(r.only)})
+		d.g.ViewID = ""
+		d.g.NoteRecovery(core.GroupRecovery{Epoch: d.Status.Epoch, Held: held})
+	}
 	if !wasToldToReboot(d.Instance(r.only)) {
 		d.Do(core.RebootGroup{Instance: r.only, Epoch: d.Status.Epoch})
 	}

@@ -47,7 +47,8 @@ type transition struct {
 var recoveryTable = []transition{
 	{from: []recoveryState{groupOutage, groupUnderWay}, when: func(r *recovery) bool { return r.only != "" },
 		where: "there is one member, there were never more, and its mysqld was restarted",
-		does:  "it reboots the group: nobody else can hold anything", do: (*decision).rebootAlone},
+		does: "it reboots the group: nobody else can hold anything; where others were online once, a recovery is " +
+			"noted, for a backup may hold what only they had received", do: (*decision).rebootAlone},
 
 	{from: []recoveryState{groupUnderWay}, when: func(r *recovery) bool { return r.isBack },
 		where: "a majority agrees on a group", does: "the operation ends",
