@@ -15,7 +15,7 @@ import (
 // not, by why it does not: what is not simulated is not tried by it.
 var notSimulated = map[string]string{
 	"of Group Replication, which internal/core/group simulates": "HasQuorum HasView IsClosed IsQuorate IsSurvivor " +
-		"IsUndecided MemberWrites Recoveries RefusesReboot RunsGroup SeeView TakeReboot View",
+		"IsUndecided MemberWrites RefusesReboot RunsGroup SeeView TakeReboot View",
 	"words, metrics and conditions, which nobody decides by": "EndsCommits IsUsedBy Lag NodeName PassedText " +
 		"Percent TakesWrites TimesOf WaitsForNobody WhyUnheard",
 	"how data are made, which the model does in one moment": "AmountAt MakesData Replaced Statements",

@@ -191,3 +191,26 @@ func TestTheLogProvesThatABackupIsOlderThanItsJobSaid(t *testing.T) {
 		}
 	}
 }
+
+// A group was told to go on with a member that held 1 to 5, and nobody saw whether it did: what the former primary
+// archived beyond that may be other transactions. A restore to a time goes by when the next primary committed what
+// stands under these numbers.
+func TestATimeBehindWhatARecoveryGaveUp(t *testing.T) {
+	former, next := part(2, 2, "a1-4", "a5-8", 5, 8), part(5, 1, "a1-5", "a6-8", 9, 11)
+	a := Archive{
+		Branches: []Branch{{Epoch: 2}, {Epoch: 5, After: 2, Start: set("a1-8"), Held: set("a1-5"),
+			Recoveries: []core.GroupRecovery{{Epoch: 3, Held: set("a1-5")}, {Epoch: 4, Held: set("a1-8")}}}},
+		Parts: []Part{part(2, 1, "", "a1-4", 1, 4), former, next}}
+	read := map[Key][]Transaction{
+		former.Key(): {{set("a5"), at(5)}, {set("a6"), at(6)}, {set("a7"), at(7)}, {set("a8"), at(8)}},
+		next.Key():   {{set("a6"), at(9)}, {set("a7"), at(10)}, {set("a8"), at(11)}}}
+	for end, want := range map[float64]string{5: "a1-5", 8: "a1-5", 9: "a1-6", 10.5: "a1-7", 11: "a1-8"} {
+		got := Select(a, Base{Epoch: 2, Time: at(0)}, Target{Kind: ToTime, Time: at(end)}, read)
+		if got.Refusal != nil || got.Read != nil || !got.Plan.Set.Equal(set(want)) {
+			t.Errorf("to %v: %s, refused %v; wanted %s", end, got.Plan.Set, got.Refusal, want)
+		}
+	}
+	if lost, _ := Lost(a); len(lost) != 1 || !lost[0].GTIDs.Equal(set("a6-8")) {
+		t.Errorf("lost is %+v", lost)
+	}
+}

@@ -46,7 +46,7 @@ func (c *check) isOvertaken(set gtid.Set, ends int64, at time.Time) bool {
 }
 
 // survived returns what reports whether a transaction is one of those that are replayed to the latest, or
-// the same as another primary stored it.
+// the same as another primary stored it; and no recovery was noted since that tells of it as lost.
 func (c *check) survived() func(Written) bool {
 	what := map[string]int{} // of a number that was given twice, which of the two
 	for _, w := range c.all {
@@ -54,8 +54,21 @@ func (c *check) survived() func(Written) bool {
 	}
 	return func(w Written) bool {
 		is, survives := what[w.ID.String()]
-		return survives && is == w.What
+		return survives && is == w.What && !c.of[0].isGivenUp(w)
 	}
+}
+
+// isGivenUp reports whether a group was told, since a transaction was stored, to go on without it. That may not
+// have come about, and nobody can tell: the next primary archives what it holds of that, by its own clock.
+func (s *Store) isGivenUp(w Written) bool {
+	told := w.epoch
+	for next := s.next(told); next != nil; next = s.next(told) {
+		if archive.Same(w.ID, told, next.Recoveries).IsEmpty() {
+			return true
+		}
+		told = next.Epoch
+	}
+	return false
 }
 
 // HoldsLater reports whether a backup holds what was committed after a moment, by the clock of a primary that
