@@ -58,11 +58,15 @@ func TestACacheThatIsBehindMakesNothingTwice(t *testing.T) {
 	w.at("2026-11-22T02:30:00Z").look()
 	w.look()
 	w.end(v1alpha1.BackupCompleted)
-	w.remembers() // it has ended
+	w.remembers()
+	w.at("2026-11-23T02:30:00Z").look()
 	w.look()
-	w.look() // it is gone already
-	w.expectBackups()
-	w.expectTold("BackupScheduled")
+	w.end(v1alpha1.BackupCompleted)
+	w.remembers() // both have ended
+	w.look()
+	w.look() // the first is gone already
+	w.expectBackups("20261123023000")
+	w.expectTold("BackupScheduled", "BackupScheduled")
 
 	w = newScheduleWorld(t, sb.DeepCopy())
 	w.look()
