@@ -111,6 +111,24 @@ func (s *sim) goesOnWithout(in *instance, counts func(*instance) bool) bool {
 	return false
 }
 
+// goesOnWhenAllLeft reports whether the others are a majority still when those have left who were told to before it
+// hung, and did not know that it would.
+func (s *sim) goesOnWhenAllLeft(in *instance) bool {
+	n, all := 0, 0
+	for _, name := range s.view {
+		switch other := s.get(name); {
+		case other == in:
+			all++
+		case other.frozen <= s.cluster.Status.Epoch:
+			all++
+			if isOnline(other) {
+				n++
+			}
+		}
+	}
+	return 2*n > all
+}
+
 // saysHung holds what is said of the primary against what is true: it hangs and is heard, or it does not.
 func (s *sim) saysHung() string {
 	status := s.cluster.Status
@@ -138,7 +156,8 @@ func (s *sim) endHangs(step func(int) string) string {
 		s.hangs(in)
 	}
 	if in := s.get(s.primary); in != nil && in.isHung() {
-		awaited := s.goesOnWithout(in, isOnline) && s.knowsMajority(in) && s.areMostHeard(in)
+		awaited := s.goesOnWithout(in, isOnline) && s.goesOnWhenAllLeft(in) && s.knowsMajority(in) &&
+			s.areMostHeard(in)
 		if why := step(30); why != "" {
 			return why
 		}
