@@ -268,7 +268,8 @@ var exclusionMeans = []struct {
 	means string
 }{
 	{instanceExcluded, "it has no say, and no member admits its address"},
-	{instanceAdmitted, "it has no say, and may join (`admitted`)"},
+	{instanceAdmitted, "it may join (`admitted`), and has no say yet, but where a majority of all instances tells of " +
+		"the group"},
 	{instanceCounted, "it is an instance like any other, and stands no more in `leftOut`"},
 }
 

@@ -34,8 +34,8 @@ func (v vote) key() string { return v.view.ViewID + " " + primaryHost(v.view) }
 // instances, or as many as the group was ever seen to have, less those who say
 // themselves that they are not online, and those who never had data of the group. Who
 // cannot be asked counts. Who was left out on a human's word does not, and has no vote,
-// until it was admitted and says what one says who was not. Who is recovering is one of the
-// members of whom the group itself counts its majority: see supported.
+// until it was admitted and says what one says who was not, or see takenBack. Who is recovering
+// is one of the members of whom the group itself counts its majority: see supported.
 func see(o *core.Observation, g *core.GroupStatus) verdict {
 	var votes, joined, recovering []vote
 	out, absent, unknown, left := verdict{}, 0, 0, 0
@@ -72,6 +72,10 @@ func see(o *core.Observation, g *core.GroupStatus) verdict {
 			left--
 		}
 	}
+	if len(votes)+len(recovering)+absent == 0 && !out.lost {
+		votes = takenBack(o, g, joined)
+		left -= len(votes)
+	}
 	votes, alone := supported(votes, recovering)
 	absent += alone
 	electorate := max(len(o.Instances)-left, g.ViewMax) - absent
@@ -80,6 +84,28 @@ func see(o *core.Observation, g *core.GroupStatus) verdict {
 		return out
 	}
 	return agreedOn(o, best.view)
+}
+
+// takenBack are the votes of those who were admitted and have joined, where nobody is heard who
+// went on without them, as when that is one and hangs. They have a say if they are a majority of
+// all instances, and their view is a later one of the group that was seen when they were admitted,
+// with one online who went on: they were in no group then, and have come into none but this.
+func takenBack(o *core.Observation, g *core.GroupStatus, joined []vote) (votes []vote) {
+	best, count := most(joined)
+	if 2*count <= len(o.Instances) || !core.IsLaterView(best.view.ViewID, g.ViewID) ||
+		!slices.ContainsFunc(o.Instances, func(in core.Instance) bool {
+			return !g.WentOnWithout(in.Name) && slices.ContainsFunc(best.view.Members, func(m core.ViewMember) bool {
+				return m.State == core.MemberOnline && core.IsHostOf(m.Host, in.Name)
+			})
+		}) {
+		return nil
+	}
+	for _, j := range joined {
+		if j.key() == best.key() {
+			votes = append(votes, j)
+		}
+	}
+	return votes
 }
 
 // supported adds to the votes those of members that are recovering and say what one says who
