@@ -70,11 +70,7 @@ func (d *decision) donor(busy map[string]bool, recipient string) string {
 	if !busy[primary] && !d.starving && d.holder().CanCloneTo(d.Instance(recipient)) {
 		donors = append(donors, primary)
 	}
-	if len(donors) == 0 {
-		return ""
-	}
-	draft.AskLast(d.Instance(recipient), donors)
-	return donors[0]
+	return draft.FirstOf(donors, d.Instance(recipient))
 }
 
 func (d *decision) replicaDonors(busy map[string]bool, recipient string) (names []string) {

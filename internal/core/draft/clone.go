@@ -2,7 +2,6 @@ package draft
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"cnmsql.co/internal/core"
@@ -31,12 +30,18 @@ func LastClone(in *core.Instance) string {
 	return " (the last attempt failed: " + r.Clone.Error + ")"
 }
 
-// AskLast puts the donor from which the last copy to the instance failed behind the others: the fault may be its own.
-func AskLast(recipient *core.Instance, donors []string) {
-	failed := func(donor string) int {
-		return btoi(recipient.Report.Is(func(r core.Report) bool { return r.HasFailedFrom(donor) }))
+// FirstOf returns the first of the donors, but for the one from which the last copy to the instance failed, which
+// comes behind the others: the fault may be its own. It returns "" of none.
+func FirstOf(donors []string, recipient *core.Instance) string {
+	for _, donor := range donors {
+		if !recipient.Report.Is(func(r core.Report) bool { return r.HasFailedFrom(donor) }) {
+			return donor
+		}
 	}
-	slices.SortStableFunc(donors, func(a, b string) int { return failed(a) - failed(b) })
+	if len(donors) == 0 {
+		return ""
+	}
+	return donors[0]
 }
 
 // isPausing reports whether the instance's last attempts failed, and it is left alone for a while.

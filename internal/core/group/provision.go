@@ -315,9 +315,5 @@ func (d *decision) donor(busy map[string]bool, givers []*core.Instance, recipien
 			donors = append(donors, in.Name)
 		}
 	}
-	if len(donors) == 0 {
-		return ""
-	}
-	draft.AskLast(recipient, donors)
-	return donors[0]
+	return draft.FirstOf(donors, recipient)
 }
