@@ -78,39 +78,30 @@ func isRoot(c *x509.Certificate) bool { return bytes.Equal(c.RawIssuer, c.RawSub
 func trustedUntil(authority *x509.Certificate, certs []*x509.Certificate) (all, inGo time.Time) {
 	for _, cert := range certs {
 		if verifiesTheSame(cert, authority) {
-			inGo = later(inGo, cert.NotAfter)
-			all = later(all, chainEnds(cert, certs, len(certs)))
+			inGo = latest(inGo, cert.NotAfter)
+			all = latest(all, chainEnds(cert, certs, len(certs)))
 		}
 	}
-	return earlier(all, authority.NotAfter), earlier(inGo, authority.NotAfter)
+	return earliest(all, authority.NotAfter), earliest(inGo, authority.NotAfter)
 }
 
-// chainEnds is when the longest chain from a certificate to a root ends; zero where there is none within that depth.
+// chainEnds is when the longest chain from a certificate to a root ends; zero where there is none. depth bounds those
+// that go in circles.
 func chainEnds(cert *x509.Certificate, certs []*x509.Certificate, depth int) (ends time.Time) {
 	if isRoot(cert) || depth == 0 {
 		return cert.NotAfter
 	}
 	for _, issuer := range certs {
 		if bytes.Equal(cert.RawIssuer, issuer.RawSubject) && cert.CheckSignatureFrom(issuer) == nil {
-			ends = later(ends, earlier(cert.NotAfter, chainEnds(issuer, certs, depth-1)))
+			ends = latest(ends, earliest(cert.NotAfter, chainEnds(issuer, certs, depth-1)))
 		}
 	}
 	return ends
 }
 
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
+func earliest(moments ...time.Time) time.Time { return slices.MinFunc(moments, time.Time.Compare) }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
+func latest(moments ...time.Time) time.Time { return slices.MaxFunc(moments, time.Time.Compare) }
 
 // verifiesTheSame reports whether a verifies what b signs. a may be the same authority, signed
 // anew.
