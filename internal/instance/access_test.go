@@ -147,10 +147,7 @@ func TestASecretOfALinesEndMakesNoAccountWithoutAPassword(t *testing.T) {
 }
 
 func TestAnOrderDuringAnOutageOfTheAPIServer(t *testing.T) {
-	w := newWorld(t, nil)
-	one, two := w.start(1), w.start(2)
-	w.bootstrap(one)
-	w.join(two, one)
+	w, one, two := newPair(t, nil)
 	w.order(one, control.Demote{Epoch: 2})
 	w.kube.setDown(true)
 	epoch := w.grant("db-2", core.ProofManagerFenced, "db-1", "", 0)

@@ -65,10 +65,7 @@ func (w *world) awaitAccount(n *node, user string) {
 // A server that is read-only restores the accounts while it starts, without a transaction.
 func TestAStartRestoresTheInternalAccountsOfAServerThatIsReadOnly(t *testing.T) {
 	inAll(t)
-	w := newWorld(t, nil)
-	one, two := w.start(1), w.start(2)
-	w.bootstrap(one)
-	w.join(two, one)
+	w, _, two := newPair(t, nil)
 	w.inSpite(two, "SET sql_log_bin = 0", "DROP USER cnmsql_control@'localhost', cnmsql_replication@'%'")
 	_ = two.proc().handle.Kill()
 	r := w.await(two, "running again", func(r core.Report) bool {

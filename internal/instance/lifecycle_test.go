@@ -223,10 +223,7 @@ func TestACrashedPrimaryWaitsForTheOperatorsWord(t *testing.T) {
 }
 
 func TestAStoppingPrimaryHandsOver(t *testing.T) {
-	w := newWorld(t, nil)
-	one, two := w.start(1), w.start(2)
-	w.bootstrap(one)
-	w.join(two, one)
+	w, one, two := newPair(t, nil)
 	one.m.terminate()
 	w.await(one, "terminating", func(r core.Report) bool { return r.Terminating && r.WritableEpoch == 1 })
 	r := w.demotes(one)
@@ -313,10 +310,7 @@ func (w *world) inSpite(n *node, statements ...string) {
 // The applier's coordinator says only that a worker was stopped.
 func TestWhatStoppedAWorkerIsTold(t *testing.T) {
 	inAll(t)
-	w := newWorld(t, nil)
-	one, two := w.start(1), w.start(2)
-	w.bootstrap(one)
-	w.join(two, one)
+	w, one, two := newPair(t, nil)
 	w.inSpite(two, "SET sql_log_bin = 0", "CREATE TABLE app_db.clash (id INT PRIMARY KEY)")
 	w.exec(w.app(one), "CREATE TABLE clash (id INT PRIMARY KEY)")
 	r := w.await(two, "broken", func(r core.Report) bool {
@@ -330,10 +324,7 @@ func TestWhatStoppedAWorkerIsTold(t *testing.T) {
 // Somebody wrote to a replica: it says when that was.
 func TestErrantTransactionsAreDated(t *testing.T) {
 	inAll(t)
-	w := newWorld(t, nil)
-	one, two := w.start(1), w.start(2)
-	w.bootstrap(one)
-	w.join(two, one)
+	w, _, two := newPair(t, nil)
 	before := time.Now().Truncate(time.Second)
 	w.inSpite(two, "CREATE TABLE app_db.errant (id INT PRIMARY KEY)")
 	w.kube.edit(func(c *v1alpha1.Cluster) { c.Status.DivergedInstances = []string{"db-2"} }) // as the operator found

@@ -231,14 +231,13 @@ func (g *membership) seeds() []string {
 
 // leaveGroup ends the membership, and the sessions that were opened in it.
 func (g *membership) leaveGroup(a agent.LeaveGroup) error {
-	within := a.Within
 	return g.activities.begin(agent.Leaving, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, cmp.Or(within, groupLimit))
+		ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.Within, groupLimit))
 		defer cancel()
 		began := time.Now()
 		if err := g.roles().LeaveGroup(ctx); err != nil {
-			if within > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				g.log.Error("mysqld does not leave the group, and is killed", "after", within.String(), "error", err)
+			if a.Within > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				g.log.Error("mysqld does not leave the group, and is killed", "after", a.Within.String(), "error", err)
 				return g.by.killMysqld()
 			}
 			g.log.Error("leaving the group; it is tried again", "error", err)

@@ -60,10 +60,7 @@ func (w *world) checkLogin(n *node, password, former string) {
 // never looked at the Secrets.
 func TestAPasswordChangedDuringAFailoverIsFollowed(t *testing.T) {
 	inAll(t)
-	w := newWorld(t, nil)
-	one, two := w.start(1), w.start(2)
-	w.bootstrap(one)
-	w.join(two, one)
+	w, one, two := newPair(t, nil)
 	w.crashManager(one)
 	w.changeSecret("app", "another-app-password")
 	w.changeSecret("root", "another-root-password")
@@ -76,10 +73,7 @@ func TestAPasswordChangedDuringAFailoverIsFollowed(t *testing.T) {
 // The former primary's kubelet was faster: the new one has the Secret of before still.
 func TestAnOlderSecretDoesNotUndoANewerPassword(t *testing.T) {
 	inAll(t)
-	w := newWorld(t, nil)
-	one, two := w.start(1), w.start(2)
-	w.bootstrap(one)
-	w.join(two, one)
+	w, one, two := newPair(t, nil)
 	w.awaitFollowed(one)
 	w.changeSecret("app", "second")
 	w.awaitFollowed(one)
@@ -109,10 +103,7 @@ func TestAnOlderSecretDoesNotUndoANewerPassword(t *testing.T) {
 // promotion writes nothing for what has not changed.
 func TestAPromotionLeavesAloneWhatHasNotChanged(t *testing.T) {
 	inAll(t)
-	w := newWorld(t, nil)
-	one, two := w.start(1), w.start(2)
-	w.bootstrap(one)
-	w.join(two, one)
+	w, one, two := newPair(t, nil)
 	w.exec(w.rootOf(one), "ALTER USER app@'%' IDENTIFIED BY 'by-hand'")
 	until(t, "db-2 has applied it", func() bool { return w.login(two, "app", "by-hand", "preferred") == nil })
 	w.crashManager(one)
@@ -252,10 +243,7 @@ func TestAnAccountWhosePluginIsNotLoadedIsGivenItsPassword(t *testing.T) {
 // keep those that they have, the others are followed.
 func TestAPasswordThatIsTooLongIsNotFollowed(t *testing.T) {
 	inAll(t)
-	w := newWorld(t, nil)
-	one, two := w.start(1), w.start(2)
-	w.bootstrap(one)
-	w.join(two, one)
+	w, one, two := newPair(t, nil)
 	w.awaitFollowed(one)
 	w.changeSecret("replication", strings.Repeat("x", 33))
 	w.changeSecret("control", strings.Repeat("x", 257))

@@ -361,6 +361,16 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+// newPair is a new world with a primary and a replica that follows it.
+func newPair(t *testing.T, edit func(*v1alpha1.Cluster)) (w *world, one, two *node) {
+	t.Helper()
+	w = newWorld(t, edit)
+	one, two = w.start(1), w.start(2)
+	w.bootstrap(one)
+	w.join(two, one)
+	return w, one, two
+}
+
 // join has an empty instance clone from another and follow the primary.
 func (w *world) join(n, donor *node) {
 	w.t.Helper()
