@@ -30,8 +30,8 @@ func (d *decision) fence() {
 func (d *decision) size() int { return max(d.everMembers(), d.g.ViewMax) }
 
 // cannotSpare says why a member cannot be missed in a group of a size, "" when it can.
-// Members that are on their way out already are not counted on, nor is one that hangs: it is killed as soon
-// as the others can do without it.
+// Members that are on their way out already are not counted on, nor is one that hangs: its manager kills it as
+// soon as the others can do without it. Nobody knows whether a primary hangs that is not heard.
 func (d *decision) cannotSpare(name string, size int) string {
 	if !d.g.Bootstrapped {
 		return "the group is not made yet"
@@ -46,19 +46,25 @@ func (d *decision) cannotSpare(name string, size int) string {
 		return in.Name != name && d.seen.isOnline(in.Name) && !d.isGoing(in.Name)
 	})
 	hung := d.named(func(in *core.Instance) bool {
-		return slices.Contains(online, in.Name) &&
-			in.Report.Is(func(r core.Report) bool { return r.State == core.Hung })
+		return slices.Contains(online, in.Name) && in.Report.Is(isHung)
 	})
 	left := len(online) - len(hung)
+	text := ""
+	if len(hung) > 0 {
+		text = ", not counting " + strings.Join(hung, ", ") + ", of which mysqld hangs"
+	}
+	if primary := d.seen.primary; slices.Contains(online, primary) && !d.Instance(primary).Report.Known() {
+		left--
+		text += ", not counting the primary " + primary + ", whose manager is not heard"
+	}
 	if left >= core.Majority(size) {
 		return ""
 	}
-	text := fmt.Sprintf("%d of %d members would be left online", left, size)
-	if len(hung) > 0 {
-		text += ", not counting " + strings.Join(hung, ", ") + ", of which mysqld hangs"
-	}
-	return fmt.Sprintf("%s, and %d are a majority", text, core.Majority(size))
+	return fmt.Sprintf("%d of %d members would be left online%s, and %d are a majority", left, size, text,
+		core.Majority(size))
 }
+
+func isHung(r core.Report) bool { return r.State == core.Hung }
 
 // cannotLose tells why the group needs a member whose claim is gone or going, and which leaves it until it has
 // new data; "" when it does not. Whom the others do not reach, it does not have.
