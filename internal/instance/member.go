@@ -3,17 +3,12 @@ package instance
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
-	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/mysql"
-	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/pki"
 )
 
@@ -53,64 +48,6 @@ func (member) notReady(_ *agent.Readiness, f *agent.Facts, _ agent.Decision) str
 
 func (t member) groupConfig(c *v1alpha1.Cluster) *mysql.GroupConfig {
 	return t.m.membership.groupConfig(c)
-}
-
-// membershipOf takes from a Cluster what a member needs to know of its group; nil
-// where there is none.
-func membershipOf(c *v1alpha1.Cluster, me string) (*agent.Membership, error) {
-	if !topologyOf(c).RunsGroup() {
-		return nil, nil
-	}
-	out := &agent.Membership{}
-	g := c.Status.GroupReplication
-	if g == nil {
-		return out, nil
-	}
-	out.Name, out.Bootstrapper, out.Bootstrapped = g.GroupName, g.Bootstrapper, g.Bootstrapped
-	out.Rejoins = rejoinTries(c) > 0
-	excluded, err := excludedIn(g)
-	if err != nil {
-		return nil, err
-	}
-	if out.Recoveries, err = observation.Recoveries(g); err != nil {
-		return nil, err
-	}
-	out.Undecided = observation.IsUndecided(g)
-	out.Held, out.Excluded = excluded[me]
-	out.GoneOn = g.HasQuorum && slices.ContainsFunc(g.Members, func(m v1alpha1.GroupMember) bool {
-		return m.Instance == me && m.State == string(core.MemberUnknown)
-	})
-	out.HasQuorum, out.ViewID = g.HasQuorum, g.ViewID
-	for _, m := range g.Members {
-		switch core.MemberState(m.State) {
-		case core.MemberOnline:
-			out.Online = append(out.Online, m.Instance)
-		case core.MemberOffline, core.MemberError:
-			out.Outside = append(out.Outside, m.Instance)
-		}
-		if _, is := excluded[m.Instance]; m.Address != "" && !is {
-			out.Addresses = append(out.Addresses, m.Address)
-		}
-	}
-	delete(excluded, me)
-	out.ExcludedOthers = slices.Sorted(maps.Keys(excluded))
-	return out, nil
-}
-
-// excludedIn are those whom the group went on without and who were not admitted since, and
-// what those held who went on.
-func excludedIn(g *v1alpha1.GroupReplicationStatus) (map[string]gtid.Set, error) {
-	out := map[string]gtid.Set{}
-	for _, l := range g.LeftOut {
-		held, err := gtid.Parse(l.Held)
-		if err != nil {
-			return nil, fmt.Errorf("status.groupReplication.leftOut[%s].held: %w", l.Instance, err)
-		}
-		if !l.Admitted {
-			out[l.Instance] = held
-		}
-	}
-	return out, nil
 }
 
 // memberState is what the manager of a member knows besides. What group the data are of, the

@@ -57,35 +57,24 @@ func (s *clusterState) deleted() {
 
 // viewOf takes from a Cluster what an instance decides by.
 func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
-	s := &c.Status
-	group, err := membershipOf(c, me)
+	status, err := observation.StatusFrom(&c.Status)
 	if err != nil {
 		return nil, err
 	}
 	v := &agent.Cluster{
-		Deleting:       c.DeletionTimestamp != nil,
-		Generation:     c.Generation,
-		Established:    s.EstablishedAt != nil,
-		FirstData:      declared.FirstData(&c.Spec),
-		Epoch:          s.PrimaryEpoch,
-		CurrentPrimary: s.CurrentPrimary,
-		Diverged:       s.DivergedInstances,
-		Fenced:         s.FencedInstances,
-		Names:          s.InstanceNames,
-		Instances:      max(int(c.Spec.Instances), len(s.InstanceNames)),
-		Members:        s.Members,
-		Durability:     declared.DataDurability(&c.Spec),
-		Group:          group,
-		Topology:       topologyOf(c),
-		Lease:          topologyOf(c).HasLease() && declared.PrimaryLease(&c.Spec),
-		MaxStart:       time.Duration(cmp.Or(c.Spec.MaxStartDelay, 3600)) * time.Second,
-		MaxStop:        time.Duration(cmp.Or(c.Spec.MaxStopDelay, 1800)) * time.Second,
+		Deleting:   c.DeletionTimestamp != nil,
+		Generation: c.Generation,
+		FirstData:  declared.FirstData(&c.Spec),
+		Instances:  int(c.Spec.Instances),
+		Durability: declared.DataDurability(&c.Spec),
+		Topology:   topologyOf(c),
+		Lease:      topologyOf(c).HasLease() && declared.PrimaryLease(&c.Spec),
+		MaxStart:   time.Duration(cmp.Or(c.Spec.MaxStartDelay, 3600)) * time.Second,
+		MaxStop:    time.Duration(cmp.Or(c.Spec.MaxStopDelay, 1800)) * time.Second,
 	}
-	if op := s.Operation; op != nil {
-		v.TakeOperation(&core.Operation{Kind: core.OperationKind(op.Kind), Step: core.Step(op.Step), From: op.From})
-	}
-	if v.Promotion, err = observation.PromotionFrom(s.Promotion); err != nil {
-		return nil, err
+	v.TakeStatus(&status, me)
+	if v.Group != nil {
+		v.Group.Rejoins = rejoinTries(c) > 0
 	}
 	return v, nil
 }

@@ -195,8 +195,9 @@ func (m *manager) publish() {
 	w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
 		s := w.api.cluster().status
 		f := *m.facts()
-		f.Cluster = &agent.Cluster{Epoch: s.Epoch, Promotion: s.Promotion, CurrentPrimary: s.CurrentPrimary,
-			Lease: f.Cluster.Lease, Instances: f.Cluster.Instances, Fenced: s.Fenced}
+		now := agent.Cluster{Lease: f.Cluster.Lease, Instances: f.Cluster.Instances}
+		now.TakeStatus(&s, m.me)
+		f.Cluster = &now
 		if f.Publishes() {
 			at := w.clockOf(m.machine)
 			w.api.updateCluster(0, func(c *clusterObject) {

@@ -161,17 +161,10 @@ func (m *manager) setCluster() {
 	if c == nil {
 		return
 	}
-	s := &c.status
 	before := m.view
-	next := &agent.Cluster{
-		FirstData:  core.OriginInitialized,
-		Generation: c.generation, Established: !s.EstablishedAt.IsZero(), Epoch: s.Epoch,
-		CurrentPrimary: s.CurrentPrimary,
-		Diverged:       s.Diverged, Fenced: s.Fenced, Names: s.InstanceNames, Members: s.Members,
-		Instances: max(c.spec.instances, len(s.InstanceNames)), Durability: c.spec.durability.Mode,
-		Lease: c.spec.lease, MaxStart: time.Hour, MaxStop: m.w.conf.maxStop, Promotion: s.Promotion,
-	}
-	next.TakeOperation(s.Operation)
+	next := &agent.Cluster{FirstData: core.OriginInitialized, Generation: c.generation, Instances: c.spec.instances,
+		Durability: c.spec.durability.Mode, Lease: c.spec.lease, MaxStart: time.Hour, MaxStop: m.w.conf.maxStop}
+	next.TakeStatus(&c.status, m.me)
 	if m.view = m.viewAfter(next); m.view == before {
 		return
 	}

@@ -55,20 +55,6 @@ func (c *Cluster) Succeed(before *Cluster, now time.Time) (keepsConfirmed bool) 
 	return c.KeepsConfirmed(before)
 }
 
-// TakeOperation takes from an operation, nil where there is none, what its instances go by.
-func (c *Cluster) TakeOperation(op *core.Operation) {
-	if op == nil {
-		return
-	}
-	c.SwitchoverFrom, c.FailoverFrom = op.Leaving()
-	if op.IsDelayed() {
-		c.DelayedFrom = op.From
-	}
-	if op.Kind == core.OperationGiveData {
-		c.GivesData = op.From
-	}
-}
-
 // KeepsConfirmed reports whether a promotion that was confirmed while before was known needs
 // no other look. It does once the lease is off that was on: this instance may be told of
 // the past, by a watch that goes on where it was cut off, and nothing else would hold it back.

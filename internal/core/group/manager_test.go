@@ -106,51 +106,16 @@ func (w *world) hear(in *instance) {
 	if !in.runs() || in.blind {
 		return
 	}
-	s := w.cluster.Status
-	in.m.view = &agent.Cluster{FirstData: core.OriginInitialized,
-		Established: !s.EstablishedAt.IsZero(), Epoch: s.Epoch, CurrentPrimary: s.CurrentPrimary,
-		Diverged: slices.Clone(s.Diverged),
-		Fenced:   slices.Clone(s.Fenced), Names: slices.Clone(s.InstanceNames), Instances: max(w.cluster.Wanted,
-			len(s.InstanceNames)), MaxStart: time.Hour, MaxStop: time.Hour,
-		Topology: core.TopologyGroup, Group: membership(&s, in.name)}
+	s := cloned(w.cluster.Status)
+	in.m.view = &agent.Cluster{FirstData: core.OriginInitialized, Instances: w.cluster.Wanted, MaxStart: time.Hour,
+		MaxStop: time.Hour, Topology: core.TopologyGroup}
+	in.m.view.TakeStatus(&s, in.name)
+	in.m.view.Group.Rejoins = true
 	in.viewEpoch = max(in.viewEpoch, s.Epoch)
 	in.m.seen = max(in.m.seen, in.viewEpoch)
 	if in.pod.Terminating && in.m.stopping.IsZero() {
 		in.m.stopping = w.now
 	}
-}
-
-// membership is what an instance takes from the Cluster's status about its group.
-func membership(s *core.Status, me string) *agent.Membership {
-	out := &agent.Membership{}
-	g := s.Group
-	if g == nil {
-		return out
-	}
-	out.Name, out.Bootstrapper, out.Bootstrapped, out.Recoveries = g.Name, g.Bootstrapper, g.Bootstrapped, g.Recoveries
-	out.Undecided, out.Rejoins, out.HasQuorum, out.ViewID = g.IsUndecided(), true, g.HasQuorum, g.ViewID
-	for _, m := range g.Members {
-		switch m.State {
-		case core.MemberOnline:
-			out.Online = append(out.Online, m.Instance)
-		case core.MemberOffline, core.MemberError:
-			out.Outside = append(out.Outside, m.Instance)
-		}
-		out.GoneOn = out.GoneOn || g.HasQuorum && m.Instance == me && m.State == core.MemberUnknown
-		if m.Address != "" && !g.Excludes(m.Instance) {
-			out.Addresses = append(out.Addresses, m.Address)
-		}
-	}
-	for _, l := range g.LeftOut {
-		switch {
-		case l.Admitted:
-		case l.Instance == me:
-			out.Excluded, out.Held = true, l.Held
-		default:
-			out.ExcludedOthers = append(out.ExcludedOthers, l.Instance)
-		}
-	}
-	return out
 }
 
 // act does what a manager has decided; true if it came about.

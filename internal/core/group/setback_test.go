@@ -59,10 +59,12 @@ func (s *sim) setBackNow(step func(int) string) string {
 
 // cloned shares nothing with a status that changes.
 func cloned(s core.Status) core.Status {
-	g := *s.Group
-	g.LeftOut, g.Recoveries, g.New = slices.Clone(g.LeftOut), slices.Clone(g.Recoveries), slices.Clone(g.New)
-	g.Members = slices.Clone(g.Members)
-	s.Group = &g
+	if s.Group != nil {
+		g := *s.Group
+		g.LeftOut, g.Recoveries, g.New = slices.Clone(g.LeftOut), slices.Clone(g.Recoveries), slices.Clone(g.New)
+		g.Members = slices.Clone(g.Members)
+		s.Group = &g
+	}
 	s.Diverged, s.Fenced = slices.Clone(s.Diverged), slices.Clone(s.Fenced)
 	s.InstanceNames, s.Notices = slices.Clone(s.InstanceNames), slices.Clone(s.Notices)
 	return s

@@ -1,0 +1,60 @@
+package agent
+
+import "cnmsql.co/internal/core"
+
+// TakeStatus takes from a Cluster's status what the instance me goes by. What the spec says has to be in c before.
+func (c *Cluster) TakeStatus(s *core.Status, me string) {
+	c.Established, c.Epoch, c.CurrentPrimary = !s.EstablishedAt.IsZero(), s.Epoch, s.CurrentPrimary
+	c.Diverged, c.Fenced, c.Members = s.Diverged, s.Fenced, s.Members
+	c.Names, c.Instances = s.InstanceNames, max(c.Instances, len(s.InstanceNames))
+	c.Promotion = s.Promotion
+	if op := s.Operation; op != nil {
+		c.takeOperation(op)
+	}
+	if c.Topology.RunsGroup() {
+		c.Group = membershipOf(s.Group, me)
+	}
+}
+
+// takeOperation takes from an operation what its instances go by.
+func (c *Cluster) takeOperation(op *core.Operation) {
+	c.SwitchoverFrom, c.FailoverFrom = op.Leaving()
+	if op.IsDelayed() {
+		c.DelayedFrom = op.From
+	}
+	if op.Kind == core.OperationGiveData {
+		c.GivesData = op.From
+	}
+}
+
+// membershipOf is what a member needs to know of its group; g is nil before there is one.
+func membershipOf(g *core.GroupStatus, me string) *Membership {
+	if g == nil {
+		return &Membership{}
+	}
+	out := &Membership{Name: g.Name, Bootstrapper: g.Bootstrapper, Bootstrapped: g.Bootstrapped,
+		Recoveries: g.Recoveries, Undecided: g.IsUndecided(), HasQuorum: g.HasQuorum, ViewID: g.ViewID}
+	for _, m := range g.Members {
+		switch m.State {
+		case core.MemberOnline:
+			out.Online = append(out.Online, m.Instance)
+		case core.MemberOffline, core.MemberError:
+			out.Outside = append(out.Outside, m.Instance)
+		case core.MemberUnknown:
+			out.GoneOn = out.GoneOn || g.HasQuorum && m.Instance == me
+		}
+		if m.Address != "" && !g.Excludes(m.Instance) {
+			out.Addresses = append(out.Addresses, m.Address)
+		}
+	}
+	for _, l := range g.LeftOut {
+		switch {
+		case l.Admitted:
+		case l.Instance == me:
+			out.Excluded, out.Held = true, l.Held
+		default:
+			out.ExcludedOthers = append(out.ExcludedOthers, l.Instance)
+		}
+	}
+	return out
+}
