@@ -53,7 +53,7 @@ func (s *sim) foresee(o *core.Observation) {
 func (s *sim) witness(plan core.Plan) {
 	in := s.get(s.primary)
 	if plan.Status.Group.HasQuorum {
-		s.lacking = ""
+		s.lacking, s.accepted = "", ""
 		if s.hasQuorum() && plan.Status.Group.Primary == s.primary && !in.deaf && in.answers() {
 			s.seen = maps.Clone(in.content)
 		}
@@ -79,10 +79,13 @@ func refusedFor(plan core.Plan) string {
 }
 
 // overlooks: those who are to go on lack what the operator has seen, and no human has said
-// that it may be lost.
+// that it may be lost. Who was told to go on with that word may be told again, if nothing came of it.
 func (s *sim) overlooks(e core.ForceMembers) string {
 	word := core.Override{To: e.Instance, Epoch: s.before.Epoch}
 	if given := s.cluster.Override; given != nil && *given == word {
+		s.accepted = e.Instance
+	}
+	if s.accepted == e.Instance {
 		return ""
 	}
 	for number, what := range s.seen {

@@ -112,10 +112,11 @@ func (s *sim) checkOutage(plan core.Plan) string {
 	return ""
 }
 
-// forgetsGiven tells of one that is said never to have had data, and has had some.
+// forgetsGiven tells of one that is said never to have had data, and has had some. A status that was set back may
+// say so for as long as nobody is heard who has seen a later one.
 func (s *sim) forgetsGiven() string {
 	for _, in := range s.all {
-		if in.given && !s.isPast() && s.cluster.Status.Group.IsNew(in.name) {
+		if in.given && s.lastEpoch() <= s.cluster.Status.Epoch && s.cluster.Status.Group.IsNew(in.name) {
 			return "I6: " + in.name + " is said to be new, and was given data"
 		}
 	}

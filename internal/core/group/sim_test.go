@@ -34,7 +34,9 @@ type sim struct {
 	wrong   string
 	refusal core.Reason // of the recovery of a quorum, the last
 	lacking string      // who would go on, and lacks what was seen
-	seen    map[int]int // what the operator has seen the primary to hold, by numbers
+	// accepted is who was told to go on although it lacks that, since the group had its quorum.
+	accepted string
+	seen     map[int]int // what the operator has seen the primary to hold, by numbers
 	// foresees: the human who asks knows what would be missing, and accepts it.
 	foresees bool
 	stopped  bool // members, by a human
@@ -563,12 +565,15 @@ func TestSimulation(t *testing.T) {
 		seeds = n
 	}
 	from, _ := strconv.Atoi(os.Getenv("FROM"))
-	occurred := map[string]int{}
+	failed, occurred := 0, map[string]int{}
 	for seed := uint64(from); seed < uint64(from+seeds); seed++ {
 		why, story := play(seed, mutation{})
 		all := strings.Join(story, "\n")
 		if why != "" {
-			t.Fatalf("seed %d: %s\n%s", seed, why, all)
+			t.Errorf("seed %d: %s\n%s", seed, why, all)
+			if failed++; failed == 5 {
+				break
+			}
 		}
 		for _, o := range occasions {
 			if strings.Contains(all, o.told) {
