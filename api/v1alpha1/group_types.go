@@ -187,4 +187,7 @@ type GroupMember struct {
 	Address string `json:"address,omitempty"`
 	// Reachable: the operator hears the instance's manager.
 	Reachable bool `json:"reachable"`
+	// Leaving: it is on its way out of the group, or is about to be told to leave. Nobody counts on it.
+	// +optional
+	Leaving bool `json:"leaving,omitempty"`
 }

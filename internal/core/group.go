@@ -270,6 +270,8 @@ type GroupMember struct {
 	Address string
 	// Reachable tells whether its manager is heard.
 	Reachable bool
+	// Leaving tells whether it is on its way out, or is about to be told to leave: nobody counts on it.
+	Leaving bool
 }
 
 // Steps of a group's operations.

@@ -84,7 +84,7 @@ func groupFrom(s *v1alpha1.ClusterStatus) (*core.GroupStatus, error) {
 	}
 	for _, m := range g.Members {
 		out.Members = append(out.Members, core.GroupMember{Instance: m.Instance, State: core.MemberState(m.State),
-			Role: core.MemberRole(m.Role), Address: m.Address, Reachable: m.Reachable})
+			Role: core.MemberRole(m.Role), Address: m.Address, Reachable: m.Reachable, Leaving: m.Leaving})
 	}
 	return out, nil
 }
@@ -141,7 +141,7 @@ func groupTo(g *core.GroupStatus) *v1alpha1.GroupReplicationStatus {
 	}
 	for _, m := range g.Members {
 		out.Members = append(out.Members, v1alpha1.GroupMember{Instance: m.Instance, State: string(m.State),
-			Role: string(m.Role), Address: m.Address, Reachable: m.Reachable})
+			Role: string(m.Role), Address: m.Address, Reachable: m.Reachable, Leaving: m.Leaving})
 	}
 	return out
 }

@@ -32,7 +32,8 @@ func aGroup() *v1alpha1.Cluster {
 		Recoveries: []v1alpha1.GroupRecovery{{Epoch: 4, Held: mine + ":1-7"},
 			{Epoch: 6, Held: mine + ":1-9", Pending: true}},
 		Members: []v1alpha1.GroupMember{
-			{Instance: "c-1", State: "ONLINE", Role: "PRIMARY", Address: "10.0.0.1", Reachable: true},
+			{Instance: "c-1", State: "ONLINE", Role: "PRIMARY", Address: "10.0.0.1", Reachable: true,
+				Leaving: true},
 			{Instance: "c-2", State: "RECOVERING", Role: "SECONDARY", Address: "10.0.0.2", Reachable: true},
 			{Instance: "c-3", State: "UNREACHABLE", Role: "SECONDARY"},
 			{Instance: "c-4", State: "ERROR", Address: "10.0.0.4", Reachable: true},

@@ -20,8 +20,8 @@ type Membership struct {
 	// anything, is not in it.
 	GoneOn bool
 	// HasQuorum tells whether a majority was seen to agree on the group, in the view ViewID. Online are the
-	// members that it saw online, and Outside the instances that it did not list, and that say themselves that
-	// they are in no group.
+	// members that it saw online and that stay, and Outside the instances that it did not list, and that say
+	// themselves that they are in no group.
 	HasQuorum       bool
 	ViewID          string
 	Online, Outside []string

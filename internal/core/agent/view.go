@@ -1,6 +1,10 @@
 package agent
 
-import "cnmsql.co/internal/core"
+import (
+	"slices"
+
+	"cnmsql.co/internal/core"
+)
 
 // TakeStatus takes from a Cluster's status what the instance me goes by. What the spec says has to be in c before.
 func (c *Cluster) TakeStatus(s *core.Status, me string) {
@@ -12,7 +16,7 @@ func (c *Cluster) TakeStatus(s *core.Status, me string) {
 		c.takeOperation(op)
 	}
 	if c.Topology.RunsGroup() {
-		c.Group = membershipOf(s.Group, me)
+		c.Group = membershipOf(s, me)
 	}
 }
 
@@ -27,8 +31,9 @@ func (c *Cluster) takeOperation(op *core.Operation) {
 	}
 }
 
-// membershipOf is what a member needs to know of its group; g is nil before there is one.
-func membershipOf(g *core.GroupStatus, me string) *Membership {
+// membershipOf is what a member needs to know of its group. Nobody counts on one that is fenced, or leaves.
+func membershipOf(s *core.Status, me string) *Membership {
+	g := s.Group
 	if g == nil {
 		return &Membership{}
 	}
@@ -37,7 +42,9 @@ func membershipOf(g *core.GroupStatus, me string) *Membership {
 	for _, m := range g.Members {
 		switch m.State {
 		case core.MemberOnline:
-			out.Online = append(out.Online, m.Instance)
+			if !m.Leaving && !slices.Contains(s.Fenced, m.Instance) {
+				out.Online = append(out.Online, m.Instance)
+			}
 		case core.MemberOffline, core.MemberError:
 			out.Outside = append(out.Outside, m.Instance)
 		case core.MemberUnknown:

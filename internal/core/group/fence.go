@@ -159,9 +159,27 @@ func (d *decision) haveLeave(in *core.Instance, what string) bool {
 		d.Doing(what + " waits: " + why)
 		return false
 	}
+	d.Doing(what + ": it leaves the group")
+	if !d.noteLeaving(in.Name) {
+		return false
+	}
 	if r, known := in.Report.Get(); known && r.NoReceivingBelow <= d.Status.Epoch {
 		d.Do(core.ReceivePromise{Instance: in.Name, Epoch: d.Status.Epoch + 1})
 	}
-	d.Doing(what + ": it leaves the group")
 	return false
+}
+
+// noteLeaving notes in the status that a member leaves, and reports whether that stood there before. It is told
+// afterwards: the manager of a primary that hangs kills its mysqld by what the status says of the others.
+func (d *decision) noteLeaving(name string) bool {
+	isIt := func(m core.GroupMember) bool { return m.Instance == name }
+	if i := slices.IndexFunc(d.g.Members, isIt); i >= 0 {
+		d.g.Members[i].Leaving = true
+	}
+	before := d.Cluster.Status.Group
+	noted := before != nil && slices.ContainsFunc(before.Members, func(m core.GroupMember) bool {
+		return isIt(m) && m.Leaving
+	})
+	d.Again = d.Again || !noted
+	return noted
 }

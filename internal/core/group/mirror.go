@@ -131,7 +131,8 @@ func (d *decision) listMembers() {
 	d.g.Members = nil
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		m := core.GroupMember{Instance: in.Name, State: core.MemberUnknown, Reachable: in.Report.Known()}
+		m := core.GroupMember{Instance: in.Name, State: core.MemberUnknown, Reachable: in.Report.Known(),
+			Leaving: d.isGoing(in.Name)}
 		if v, known := viewOf(in); known {
 			m.State, m.Role = v.State, v.Role
 		}
