@@ -157,7 +157,7 @@ func (s *sim) endHangs(step func(int) string) string {
 	}
 	if in := s.get(s.primary); in != nil && in.isHung() {
 		awaited := s.goesOnWithout(in, isOnline) && s.goesOnWhenAllLeft(in) && s.knowsMajority(in) &&
-			s.areMostHeard(in)
+			s.areMostHeard(in) && !s.isPast()
 		if why := step(30); why != "" {
 			return why
 		}

@@ -136,8 +136,12 @@ func (d *decision) listMembers() {
 		if v, known := viewOf(in); known {
 			m.State, m.Role = v.State, v.Role
 		}
-		if agreed, listed := d.seen.members[in.Name]; d.seen.agreed && listed {
+		agreed, listed := d.seen.members[in.Name]
+		switch {
+		case d.seen.agreed && listed:
 			m.State, m.Role = agreed.State, agreed.Role
+		case d.seen.agreed && m.State == core.MemberOnline: // alone, or in a view of before
+			m.State, m.Role = core.MemberUnreachable, ""
 		}
 		m.Address = addressOf(in, before)
 		d.g.Members = append(d.g.Members, m)

@@ -26,6 +26,23 @@ func TestAMemberThatTheOthersSuspectIsInNoServiceWhateverItSays(t *testing.T) {
 	}
 }
 
+// TestWhoWasExpelledIsNotOnline holds what the status says of one that calls itself online in a view of before.
+func TestWhoWasExpelledIsNotOnline(t *testing.T) {
+	w := newWorld(3)
+	w.run()
+	w.get("c-3").cut(1)
+	w.get("c-3").deaf = false
+	w.become([]string{"c-1", "c-2"})
+	w.run()
+	if own := w.says(w.get("c-3")); own.State != core.MemberOnline {
+		t.Fatalf("it says that it is %s", own.State)
+	}
+	g := w.cluster.Status.Group
+	if m := g.Members[2]; !g.HasQuorum || m.State != core.MemberUnreachable || m.Role != "" || !m.Reachable {
+		t.Errorf("quorum %t, and of c-3 the status says %+v", g.HasQuorum, m)
+	}
+}
+
 // Members under another name are another group.
 func TestTheNameOfTheGroupIsPinnedBeforeAnythingIsMadeAndKept(t *testing.T) {
 	w := newWorld(3)
