@@ -73,7 +73,7 @@ func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 		MaxStop:    time.Duration(cmp.Or(c.Spec.MaxStopDelay, 1800)) * time.Second,
 	}
 	v.TakeStatus(&status, me)
-	if v.Group != nil {
+	if v.Topology.RunsGroup() {
 		v.Group.Rejoins = rejoinTries(c) > 0
 	}
 	return v, nil

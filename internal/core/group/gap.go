@@ -7,6 +7,7 @@ import (
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/draft"
+	"cnmsql.co/internal/gtid"
 )
 
 // goOn are the survivors who go on when lead does: those whom it reaches, and itself.
@@ -32,11 +33,43 @@ func (d *decision) knownGap(lead *core.Instance, survivors []*core.Instance) str
 		gaps = append(gaps, fmt.Sprintf("is in the view %s, which is older than %s, the last that was seen", v.ViewID,
 			d.g.ViewID))
 	}
+	return d.gap(lead, gaps)
+}
+
+// gap puts in words what is missing where lead goes on: gaps, and what those hold who are excluded; "" when nothing
+// is known to be.
+func (d *decision) gap(lead *core.Instance, gaps []string) string {
+	if excess := d.heldByExcluded(lead); excess != "" {
+		gaps = append(gaps, excess)
+	}
 	if len(gaps) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%s, which would go on, %s; the primary that was seen last is %s", lead.Name,
 		strings.Join(gaps, ", and "), d.g.Primary)
+}
+
+// heldByExcluded tells what instances hold and lead lacks that the group went on without; "" where they hold
+// nothing of the kind. The group may have taken one back while nobody was heard, and have acknowledged that. What
+// has diverged from the group that was seen never was that group's.
+func (d *decision) heldByExcluded(lead *core.Instance) string {
+	held, theirs, names := draft.Held([]*core.Instance{lead}), gtid.Set{}, []string(nil)
+	for i := range d.Instances {
+		in := &d.Instances[i]
+		r, known := in.Report.Get()
+		if !known || r.Server == nil || r.Data != core.DataPopulated || !d.g.Excludes(in.Name) ||
+			slices.Contains(d.Status.Diverged, in.Name) {
+			continue
+		}
+		if more := r.Server.Holds().Subtract(held); in != lead && !more.IsEmpty() {
+			theirs, names = theirs.Union(more), append(names, in.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("lacks %s, which %s, without whom the group went on: the group may have taken them back since, "+
+		"and have acknowledged that", theirs.Abbreviate(4), agree(names, "holds", "hold"))
 }
 
 // accepts reports whether a human has said that what the instance lacks may be
@@ -49,13 +82,22 @@ func (d *decision) accepts(lead *core.Instance) bool {
 func (d *decision) refuseGap(r *recovery) {
 	stay := goOn(r.leader, r.survivors)
 	others := d.named(func(in *core.Instance) bool { return !slices.Contains(stay, in) })
-	why := fmt.Sprintf("%s. Bring back %s; or, if what they hold is gone for good and may be lost: %s "+
-		"--accept-data-loss", r.gap, strings.Join(others, ", "), d.askForIt())
+	d.refuseLoss(r.leader, fmt.Sprintf("%s. Bring back %s; or, if what they hold is gone for good and may be lost",
+		r.gap, strings.Join(others, ", ")))
+}
+
+// refuseRebootGap refuses the same of a reboot. All are heard then, so that there is nobody to bring back.
+func (d *decision) refuseRebootGap(r *recovery) {
+	d.refuseLoss(r.lead, r.gap+". Look at these transactions, and save what is needed; then, if they may be lost")
+}
+
+func (d *decision) refuseLoss(lead *core.Instance, why string) {
+	why = fmt.Sprintf("%s: %s --accept-data-loss", why, d.askForIt())
 	if word := d.Cluster.Override; word != nil {
 		why += fmt.Sprintf(". The annotation cnmsql.cnmsql.co/accept-data-loss names %s, and has to name %s@%d", word,
-			r.leader.Name, d.Cluster.Status.Epoch)
+			lead.Name, d.Cluster.Status.Epoch)
 	}
-	d.refuseAbout(core.RefusalNoSafeSurvivor, r.leader.Name, why)
+	d.refuseAbout(core.RefusalNoSafeSurvivor, lead.Name, why)
 }
 
 // clearWord takes a human's word off, and with it what it accepts.

@@ -10,6 +10,16 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
+// missing is what was seen in the group, and is not where it goes on.
+type missing struct {
+	seen    map[int]int // what the operator has seen the primary to hold, by numbers
+	lacking string      // who would go on, and lacks what was seen
+	// accepted is who was told to go on although it lacks that, since the group had its quorum.
+	accepted string
+	// foresees: the human who asks knows what would be missing, and accepts it.
+	foresees bool
+}
+
 // asks: a human asks for the quorum, and accepts what is missing where that was told.
 func (s *sim) asks() {
 	s.cluster.Group.ForceQuorum = true
@@ -78,11 +88,16 @@ func refusedFor(plan core.Plan) string {
 	return ""
 }
 
+// accepts reports whether a human has said that what the instance lacks may be lost, in the epoch of the order.
+func (s *sim) accepts(instance string) bool {
+	given := s.cluster.Override
+	return given != nil && *given == core.Override{To: instance, Epoch: s.before.Epoch}
+}
+
 // overlooks: those who are to go on lack what the operator has seen, and no human has said
 // that it may be lost. Who was told to go on with that word may be told again, if nothing came of it.
 func (s *sim) overlooks(e core.ForceMembers) string {
-	word := core.Override{To: e.Instance, Epoch: s.before.Epoch}
-	if given := s.cluster.Override; given != nil && *given == word {
+	if s.accepts(e.Instance) {
 		s.accepted = e.Instance
 	}
 	if s.accepted == e.Instance {

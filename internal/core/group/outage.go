@@ -16,7 +16,7 @@ import (
 func (d *decision) recoverOutage(*recovery) {
 	lead, _ := d.recoverySource()
 	d.g.OutageTried = lead.Name
-	d.rebootFrom(lead, core.ReasonTotalOutage, afterOutage)
+	d.rebootFrom(lead, core.ReasonTotalOutage, afterOutage+", "+holdsAll(lead))
 }
 
 // afterOutage and asAsked tell on whose word somebody goes on.
@@ -322,12 +322,14 @@ func (d *decision) wordAdvice(first string) string {
 	case lead == nil:
 		return "All instances are back, and none is in a group; " + why + ": " + d.askForIt()
 	}
-	and := "; to have it reboot the group: "
+	holds, and := "holds all that any of them holds", "; to have it reboot the group: "
+	if excess := d.heldByExcluded(lead); excess != "" {
+		holds = "holds all that those hold with whom the group went on, and " + excess
+	}
 	if d.IsFenced(lead.Name) {
 		and = ", and is fenced; take the fence off, and have it reboot the group: "
 	}
-	return "All instances are back, and none is in a group. " + lead.Name + " holds all that any of them holds" + and +
-		d.askForIt()
+	return "All instances are back, and none is in a group. " + lead.Name + " " + holds + and + d.askForIt()
 }
 
 // agree has a verb agree with who does it.

@@ -11,16 +11,26 @@ import (
 )
 
 // reboot has the instance that holds all reboot the group, on a human's word.
-func (d *decision) reboot(r *recovery) { d.rebootFrom(r.lead, core.ReasonQuorumForced, asAsked) }
+func (d *decision) reboot(r *recovery) {
+	if r.gap == "" {
+		d.rebootFrom(r.lead, core.ReasonQuorumForced, asAsked+", "+holdsAll(r.lead))
+		return
+	}
+	d.rebootFrom(r.lead, core.ReasonQuorumForced, fmt.Sprintf("%s, %s reboots the group; it was accepted that %s",
+		asAsked, r.lead.Name, r.gap))
+}
 
-// rebootFrom has the one that holds all reboot the group.
-func (d *decision) rebootFrom(lead *core.Instance, reason core.Reason, onWord string) {
+func holdsAll(lead *core.Instance) string {
+	return lead.Name + ", which holds all that any instance holds, reboots the group"
+}
+
+// rebootFrom has lead reboot the group, and tells why.
+func (d *decision) rebootFrom(lead *core.Instance, reason core.Reason, text string) {
 	d.Status.Epoch = d.nextEpoch()
 	held := draft.Held([]*core.Instance{lead})
 	d.countOn([]string{lead.Name}, held, held)
 	d.beginRecovery(core.StepReboot, reason, lead.Name, core.RebootGroup{Instance: lead.Name, Epoch: d.Status.Epoch})
-	d.Announce(true, reason, lead.Name, onWord+", "+lead.Name+
-		", which holds all that any instance holds, reboots the group")
+	d.Announce(true, reason, lead.Name, text)
 }
 
 // orderHeard is how long an order to reboot the group has until its effect is heard of.

@@ -107,6 +107,11 @@ var recoveryTable = []transition{
 		where: "the same, and the one that holds all is fenced",
 		does:  "refused: `SurvivorFenced`", do: func(d *decision, r *recovery) { d.refuseFenced(r.lead) }},
 	{from: []recoveryState{groupOutage, groupWithoutQuorum},
+		when: func(r *recovery) bool { return r.mustReboot() && r.isLossOpen() },
+		where: "the same, and it lacks what an excluded instance holds, and it was not accepted that this is lost: " +
+			"the group may have taken that one back while nobody was heard",
+		does: "refused: `NoSafeSurvivor`", do: (*decision).refuseRebootGap},
+	{from: []recoveryState{groupOutage, groupWithoutQuorum},
 		when:  func(r *recovery) bool { return len(r.survivors) == 0 },
 		where: "no survivor; one instance holds all",
 		does:  "it reboots the group (`QuorumRecoveryForced`); all others are excluded",
@@ -120,7 +125,7 @@ var recoveryTable = []transition{
 	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return r.isFenced(r.leader) },
 		where: "the survivor that holds all is fenced",
 		does:  "refused: `SurvivorFenced`", do: func(d *decision, r *recovery) { d.refuseFenced(r.leader) }},
-	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return r.gap != "" && !r.accepted },
+	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return r.isLossOpen() },
 		where: "the survivor that holds all lacks what was seen in the group, or its view is an earlier one than was " +
 			"seen, and it was not accepted that this is lost",
 		does: "refused: `NoSafeSurvivor`", do: (*decision).refuseGap},
@@ -162,6 +167,9 @@ type recovery struct {
 	rebooter
 	isFenced func(*core.Instance) bool
 }
+
+// isLossOpen reports whether something is known to be missing, and nobody has said that it may be lost.
+func (l loss) isLossOpen() bool { return l.gap != "" && !l.accepted }
 
 // loss is what is known to have been in the group and is missing where the leader goes on, and
 // whether a human has said that it may be lost.
@@ -225,7 +233,11 @@ func (d *decision) weigh(r *recovery) {
 	r.more = d.holdsMore(r.survivors)
 	r.lead, r.reason, r.why = d.rebootLead()
 	d.fencedLast(r.survivors)
-	if r.leader = leader(r.survivors); r.leader != nil {
+	r.leader = leader(r.survivors)
+	switch {
+	case r.mustReboot() && r.lead != nil:
+		r.gap, r.accepted = d.gap(r.lead, nil), d.accepts(r.lead)
+	case r.leader != nil:
 		r.gap, r.accepted = d.knownGap(r.leader, r.survivors), d.accepts(r.leader)
 	}
 }

@@ -3,6 +3,7 @@ package group
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -62,6 +63,10 @@ func (s *sim) forgets(e core.ForceMembers) string {
 func (s *sim) checkReboot(lead string, had bool) string {
 	if had {
 		return "I5: the group was rebooted beside one that there is"
+	}
+	if s.accepts(lead) {
+		s.acked = maps.Clone(s.get(lead).content)
+		return ""
 	}
 	return s.lacksAcked(lead)
 }

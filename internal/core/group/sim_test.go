@@ -33,17 +33,12 @@ type sim struct {
 	times   int // that a group was made without a human's word
 	wrong   string
 	refusal core.Reason // of the recovery of a quorum, the last
-	lacking string      // who would go on, and lacks what was seen
-	// accepted is who was told to go on although it lacks that, since the group had its quorum.
-	accepted string
-	seen     map[int]int // what the operator has seen the primary to hold, by numbers
-	// foresees: the human who asks knows what would be missing, and accepts it.
-	foresees bool
-	stopped  bool // members, by a human
-	gone     map[string]bool
-	tried    bool // without a human's word, to reboot the group in this outage
-	archive  *archiving
-	story    []string
+	missing
+	stopped bool // members, by a human
+	gone    map[string]bool
+	tried   bool // without a human's word, to reboot the group in this outage
+	archive *archiving
+	story   []string
 	rare
 }
 
