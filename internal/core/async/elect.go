@@ -20,6 +20,8 @@ type ballot struct {
 	// prefer wins among equals.
 	prefer   string
 	diverged []string
+	// fenced may not win, and all that they hold the winner must hold.
+	fenced []string
 	// since is when reports begin to count: one from before is a lower bound of what its instance
 	// holds. The instance cannot win, and the winner must hold all that the report says.
 	since time.Time
@@ -115,7 +117,8 @@ func (b ballot) voters() (voters []voter, unknown, diverged []string) {
 		}
 		stale := !b.isFinal(in, r)
 		voters = append(voters, voter{in: in, report: r, holds: r.Server.Holds(),
-			eligible: eligible(r) && !stale && !draft.LosesVolume(in), stale: stale, lacks: mayLack(b.o, r)})
+			eligible: eligible(r) && !stale && !draft.LosesVolume(in) && !slices.Contains(b.fenced, in.Name),
+			stale:    stale, lacks: mayLack(b.o, r)})
 	}
 	return voters, unknown, diverged
 }
@@ -230,7 +233,7 @@ func (b ballot) refuse(voters []voter) election {
 	for _, v := range voters {
 		if dominates(v, voters) {
 			return election{refusal: core.RefusalNoCandidate, why: fmt.Sprintf(
-				"%s holds the most, but may not be promoted: %s", v.in.Name, v.whyUnfit()+b.startText(v))}
+				"%s holds the most, but may not be promoted: %s", v.in.Name, b.whyUnfit(v)+b.startText(v))}
 		}
 	}
 	return election{refusal: core.RefusalIncomparable,
@@ -239,7 +242,8 @@ func (b ballot) refuse(voters []voter) election {
 
 // startText tells how to start an applier again that stopped and hinders nothing else; "" where none did.
 func (b ballot) startText(v voter) string {
-	if v.stale || draft.LosesVolume(v.in) || v.report.Terminating || v.report.NeedsReclone {
+	if v.stale || draft.LosesVolume(v.in) || v.report.Terminating || v.report.NeedsReclone ||
+		slices.Contains(b.fenced, v.in.Name) {
 		return ""
 	}
 	return fmt.Sprintf(". When the cause is gone, start it again, as root on %s: kubectl cnmsql mysql %s "+
@@ -261,7 +265,10 @@ func ownText(all []voter) string {
 	return strings.Join(holds, "; ") + ", which some other lacks"
 }
 
-func (v voter) whyUnfit() string {
+func (b ballot) whyUnfit(v voter) string {
+	if slices.Contains(b.fenced, v.in.Name) {
+		return draft.FencedText(b.o.Cluster.Name, v.in.Name)
+	}
 	if v.stale && receives(v.report) {
 		return "it does not stop in time to receive what the failed primary sent"
 	}

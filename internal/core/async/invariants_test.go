@@ -13,7 +13,7 @@ import (
 func checkInvariants(o core.Observation, plan core.Plan) error {
 	for _, check := range []func(core.Observation, core.Plan) error{
 		checkDeterminism, checkEpoch, checkProof, checkPosition, checkDiverged, checkBootstrap, checkUnknown,
-		checkOneOperation, checkAwaited,
+		checkOneOperation, checkAwaited, checkFenced,
 	} {
 		if err := check(o, plan); err != nil {
 			return err
@@ -358,6 +358,25 @@ func checkDiverged(o core.Observation, plan core.Plan) error {
 			if e.Routable && slices.Contains(plan.Status.Diverged, e.Instance) {
 				return fmt.Errorf("I4: %s has diverged and is routed", e.Instance)
 			}
+		}
+	}
+	return nil
+}
+
+// checkFenced holds that whom a human has fenced takes neither writes nor reads. The first of all instances is the primary
+// even so, and so is one that was it by what the instances say. A primary that is just being fenced may go on where
+// it gave its data: the next decision finds it fenced.
+func checkFenced(o core.Observation, plan core.Plan) error {
+	before, after, isNew := granted(o, plan)
+	goesOn := isNew && before != nil && before.Instance == after.Instance &&
+		!slices.Contains(o.Cluster.Status.Fenced, after.Instance)
+	isChosen := isNew && !goesOn && after.Proof != core.ProofStatusRestored && after.Proof != core.ProofBootstrap
+	if isChosen && slices.Contains(plan.Status.Fenced, after.Instance) {
+		return fmt.Errorf("%s is fenced and was promoted", after.Instance)
+	}
+	for _, e := range plan.Effects {
+		if l, is := e.(core.LabelPod); is && l.Routable && slices.Contains(plan.Status.Fenced, l.Instance) {
+			return fmt.Errorf("%s is fenced and is routed", l.Instance)
 		}
 	}
 	return nil

@@ -111,6 +111,9 @@ func drawStatus(t *rapid.T, s *core.Status, n int) {
 			s.Diverged = []string{d}
 		}
 	}
+	if chance(t, "some fenced", 20) {
+		s.Fenced = []string{name("fenced")}
+	}
 	if n > 1 && chance(t, "operation", 40) {
 		s.Operation = &core.Operation{From: holder, To: name("to"), StartedAt: epochStart.Add(59 * time.Minute),
 			Deadline: epochStart.Add(time.Duration(rapid.IntRange(59, 61).Draw(t, "deadline")) * time.Minute),
@@ -158,7 +161,7 @@ func drawInstance(t *rapid.T, ordinal int, o core.Observation) core.Instance {
 		name+"-node", name+"-node2", ""),
 		Ready: chance(t, "ready", 80), Current: chance(t, "current", 90), Terminating: chance(t, "terminating", 10),
 		Terminated: chance(t, "terminated", 10), NeverStarted: chance(t, "never started", 10),
-		DemoteRequested: chance(t, "demote", 5), Role: "replica",
+		DemoteRequested: chance(t, "demote", 5), FencingRequested: chance(t, "fence", 10), Role: "replica",
 		Awaited: oneOf(t, "awaited", "", "awaited-1", "awaited-2", "awaited-3", "awaited-4")}
 	if !pod.Exists {
 		pod = core.Pod{}

@@ -370,7 +370,8 @@ func (d *decision) route() {
 		in := &d.Instances[i]
 		pod, podKnown := in.Pod.Get()
 		r, known := in.Report.Get()
-		if !podKnown || !pod.Exists || pod.Terminating || !known || d.IsEnding(in.Name) {
+		fenced := d.IsFenced(in.Name)
+		if !podKnown || !pod.Exists || pod.Terminating || !known && !fenced || d.IsEnding(in.Name) {
 			continue
 		}
 		if pod.DemoteRequested && takesWrites && in.Name != p.Instance {
@@ -378,7 +379,7 @@ func (d *decision) route() {
 		}
 		// Labels move endpoints, and kube-proxy holds a second change back for
 		// a second: until -rw leads to the one who takes writes, the next change is -rw's.
-		if !mayLabel && !slices.Contains(d.Status.Diverged, in.Name) && !d.IsFenced(in.Name) &&
+		if !mayLabel && !slices.Contains(d.Status.Diverged, in.Name) && !fenced &&
 			!d.mustReadHere(in, pod, r) {
 			continue
 		}
@@ -389,7 +390,7 @@ func (d *decision) route() {
 		case !takesWrites: // it is what it was until another is writable
 			role.Role = pod.Role
 		}
-		role.Routable = d.routable(in, r)
+		role.Routable = !fenced && d.routable(in, r)
 		if role.Role != "" && (pod.Role != role.Role || pod.Routable != role.Routable) {
 			d.Do(role)
 		}

@@ -214,5 +214,6 @@ func (d *decision) comesBack(holder *core.Instance) bool {
 }
 
 func (d *decision) ballot(exclude, prefer string) ballot {
-	return ballot{o: d.Observation, exclude: exclude, prefer: prefer, diverged: d.Status.Diverged}
+	return ballot{o: d.Observation, exclude: exclude, prefer: prefer, diverged: d.Status.Diverged,
+		fenced: d.Status.Fenced}
 }

@@ -193,6 +193,9 @@ func (d *decision) cannotLead(in *core.Instance) (core.Report, *core.Problem) {
 			Message: fmt.Sprintf("its mysqld does not serve the cluster's data (%s)", r.State)}
 	case in.IsStopping() || d.IsEnding(in.Name):
 		return r, &core.Problem{Reason: core.RefusalTargetNotReady, Message: "it is being stopped"}
+	case d.IsFenced(in.Name):
+		return r, &core.Problem{Reason: core.RefusalTargetNotReady,
+			Message: draft.FencedText(d.Cluster.Name, in.Name)}
 	case draft.LosesVolume(in):
 		return r, &core.Problem{Reason: core.RefusalTargetNotReady, Message: draft.VolumeGoes}
 	case !eligible(r):

@@ -23,6 +23,11 @@ func (d *Draft) FencingChanged() []*core.Instance {
 // IsFenced, by what is decided so far.
 func (d *Draft) IsFenced(name string) bool { return slices.Contains(d.Status.Fenced, name) }
 
+// FencedText tells why a fenced instance is not made primary.
+func FencedText(cluster, name string) string {
+	return "it is fenced; to end that: kubectl cnmsql fence off " + cluster + " " + name
+}
+
 // Fence puts an instance on the list of those that a human takes out of service, and
 // tells what that means.
 func (d *Draft) Fence(name, so string) {

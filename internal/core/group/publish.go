@@ -18,14 +18,15 @@ func (d *decision) route() {
 		routed != d.seen.primary {
 		d.Do(core.RouteWrites{Instance: d.seen.primary})
 	}
+	rests := false
 	if until := d.LabelsRestUntil(d.Status.CurrentPrimaryAt); d.seen.agreed && !until.IsZero() {
 		d.RecheckAt(until)
-		return
+		rests = true
 	}
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		pod, known := in.Pod.Get()
-		if !known || !pod.Exists || pod.Terminating || d.IsEnding(in.Name) {
+		if !known || !pod.Exists || pod.Terminating || d.IsEnding(in.Name) || rests && !d.IsFenced(in.Name) {
 			continue
 		}
 		if pod.DemoteRequested && d.seen.agreed && d.seen.primary != "" && d.seen.primary != in.Name {
@@ -42,6 +43,7 @@ func (d *decision) route() {
 		case heard && v.State != core.MemberOnline:
 			label.Routable = false
 		}
+		label.Routable = label.Routable && !d.IsFenced(in.Name)
 		if label.Role != "" && (label.Role != pod.Role || label.Routable != pod.Routable) {
 			d.Do(label)
 		}

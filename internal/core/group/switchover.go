@@ -169,7 +169,7 @@ func (d *decision) cannotBePrimary(name string) *core.Problem {
 	case in == nil:
 		return no(core.RefusalTargetUnknown, "the cluster has no such instance")
 	case d.IsFenced(name):
-		return no(core.RefusalTargetNotOnline, "it is fenced")
+		return no(core.RefusalTargetNotOnline, draft.FencedText(d.Cluster.Name, name))
 	case !d.seen.isOnline(name):
 		return no(core.RefusalTargetNotOnline, "it is not online in the group")
 	}
