@@ -58,7 +58,8 @@ type GroupReplicationSpec struct {
 	// +optional
 	AutoRejoinTries *int32 `json:"autoRejoinTries,omitempty"`
 
-	// GroupName is the UUID of the group; made by the operator when empty.
+	// GroupName is the UUID of the group; made by the operator when empty. A Cluster with
+	// bootstrap.recovery takes none from here: the group that the data are of may go on with it.
 	// +kubebuilder:validation:MaxLength=36
 	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
 	// +optional

@@ -111,6 +111,8 @@ type Group struct {
 	// WishedName is the user's name for the group, or one that was made for this
 	// cluster and no other.
 	WishedName string
+	// NotTaken is the user's name for it where the Cluster is restored, and takes none of his.
+	NotTaken string
 	// ForceQuorum is a human's word to go on with those who are left. It was given in the view
 	// ForceView of the group, and is not carried out in another; "" is any view.
 	ForceQuorum bool

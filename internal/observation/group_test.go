@@ -113,6 +113,12 @@ func TestTheNameOfAGroup(t *testing.T) {
 	if got := observation.GroupWish(c).WishedName; got != "aaaaaaaa-0000-4000-8000-000000000001" {
 		t.Errorf("chosen by the user, and it is %s", got)
 	}
+	c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{Recovery: &v1alpha1.RecoverySpec{}}
+	got := observation.GroupWish(c)
+	if got.WishedName != derived || got.NotTaken != "aaaaaaaa-0000-4000-8000-000000000001" {
+		t.Errorf("restored, with the name of the group that the data are of, it is %s, and not %s", got.WishedName,
+			got.NotTaken)
+	}
 }
 
 func TestWhatAGroupIsAskedFor(t *testing.T) {

@@ -208,7 +208,11 @@ func TestRestoresThatAreRefused(t *testing.T) {
 
 func TestOfTheFormerClusterOnlyItsSpecIsCopied(t *testing.T) {
 	c := shopCluster()
+	c.Spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{GroupName: "of the former group"}
 	fresh := restored(c, restoreWish{name: "fresh"})
+	if name := fresh.Spec.Replication.GroupReplication.GroupName; name != "" {
+		t.Errorf("the group is to have the former one's name: %s", name)
+	}
 	if len(fresh.Annotations) != 0 || fresh.UID != "" || fresh.Status.CurrentPrimary != "" {
 		t.Errorf("copied: %+v %+v", fresh.ObjectMeta, fresh.Status)
 	}

@@ -30,6 +30,9 @@ func restored(c *v1alpha1.Cluster, w restoreWish) *v1alpha1.Cluster {
 			ObjectStore: c.Spec.Backup.ObjectStore.DeepCopy()}}
 	}
 	out.Spec.Bootstrap = &v1alpha1.BootstrapSpec{InitDB: resources.RestoredApplication(c), Recovery: recovery}
+	if g := out.Spec.Replication.GroupReplication; g != nil {
+		g.GroupName = "" // which the former group may go on with
+	}
 	rename(&out.Spec, c.Name, w.name)
 	return out
 }

@@ -1,6 +1,8 @@
 package group
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"cnmsql.co/internal/core"
@@ -49,6 +51,12 @@ func TestTheNameOfTheGroupIsPinnedBeforeAnythingIsMadeAndKept(t *testing.T) {
 	plan := Decide(w.observe())
 	if plan.Status.Group.Name != "g-1" || plan.Status.Group.Bootstrapped {
 		t.Fatalf("first, it is %+v", plan.Status.Group)
+	}
+	w.cluster.Group.NotTaken = "g-0"
+	if told := Decide(w.observe()).Events; !slices.ContainsFunc(told, func(a core.Event) bool {
+		return a.Reason == core.ReasonWithoutEffect && strings.Contains(a.Message, "g-0")
+	}) {
+		t.Errorf("the name in the spec is not taken, and it tells %+v", told)
 	}
 	w.cluster.Status.Group = &core.GroupStatus{Name: "g-1"}
 	w.cluster.Group.WishedName = "g-2"
