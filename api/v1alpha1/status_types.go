@@ -26,7 +26,7 @@ type ClusterStatus struct {
 	// +optional
 	TargetPrimary string `json:"targetPrimary,omitempty"`
 	// +optional
-	TargetPrimaryTimestamp *metav1.MicroTime `json:"targetPrimaryTimestamp,omitempty"`
+	TargetPrimaryTimestamp *Moment `json:"targetPrimaryTimestamp,omitempty"`
 	// PrimaryEpoch grows by one with every promotion. An instance that sees a
 	// higher epoch that does not name it, demotes.
 	// +optional

@@ -13,7 +13,7 @@ const (
 		`"status":{"phase":"Healthy"}}`
 	unreadable = `{"metadata":{"name":"b","namespace":"ns","uid":"2"},"spec":{"instances":3,` +
 		`"failoverPolicy":{"maxReplicationLag":"1d"}},` +
-		`"status":{"phase":"Healthy","targetPrimaryTimestamp":"2026-11-26T14:00:00Z"}}`
+		`"status":{"phase":"Healthy","currentPrimaryTimestamp":"2026-11-26T14:00:00Z"}}`
 )
 
 func TestOneUnreadableObjectEndsNoList(t *testing.T) {
@@ -30,7 +30,7 @@ func TestOneUnreadableObjectEndsNoList(t *testing.T) {
 	}
 	why := b.Unread()
 	for _, want := range []string{"Cluster b of namespace ns", "spec.failoverPolicy: ",
-		"status.targetPrimaryTimestamp: ", "kubectl edit"} {
+		"status.currentPrimaryTimestamp: ", "kubectl edit"} {
 		if why == nil || !strings.Contains(why.Error(), want) {
 			t.Errorf("%v lacks %q", why, want)
 		}

@@ -17,7 +17,7 @@ func StatusFrom(s *v1alpha1.ClusterStatus) (core.Status, error) {
 	out := core.Status{
 		Phase: core.Phase(s.Phase), Reason: s.PhaseReason, Diagnosis: core.Diagnosis(s.Diagnosis),
 		CurrentPrimary: s.CurrentPrimary, CurrentPrimaryAt: timeFrom(s.CurrentPrimaryTimestamp),
-		TargetPrimary: s.TargetPrimary, TargetPrimaryAt: timeFrom(s.TargetPrimaryTimestamp),
+		TargetPrimary: s.TargetPrimary, TargetPrimaryAt: momentFrom(s.TargetPrimaryTimestamp),
 		Epoch: s.PrimaryEpoch, FailingSince: timeFrom(s.PrimaryFailingSince),
 		LastFailover: timeFrom(s.LastFailoverTimestamp), EstablishedAt: timeFrom(s.EstablishedAt),
 		AdoptedFrom:   s.AdoptedFrom,
@@ -73,7 +73,7 @@ func PromotionFrom(p *v1alpha1.PromotionStatus) (*core.Promotion, error) {
 func WriteStatus(to *v1alpha1.ClusterStatus, s core.Status) {
 	to.Phase, to.PhaseReason, to.Diagnosis = string(s.Phase), s.Reason, string(s.Diagnosis)
 	to.CurrentPrimary, to.CurrentPrimaryTimestamp = s.CurrentPrimary, timeTo(s.CurrentPrimaryAt)
-	to.TargetPrimary, to.TargetPrimaryTimestamp = s.TargetPrimary, timeTo(s.TargetPrimaryAt)
+	to.TargetPrimary, to.TargetPrimaryTimestamp = s.TargetPrimary, momentTo(s.TargetPrimaryAt)
 	to.PrimaryEpoch, to.PrimaryFailingSince = s.Epoch, timeTo(s.FailingSince)
 	to.LastFailoverTimestamp, to.EstablishedAt = timeTo(s.LastFailover), timeTo(s.EstablishedAt)
 	to.AdoptedFrom = s.AdoptedFrom
@@ -148,6 +148,20 @@ func timeFrom(t *metav1.MicroTime) time.Time {
 		return time.Time{}
 	}
 	return t.Time
+}
+
+func momentFrom(t *v1alpha1.Moment) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+func momentTo(t time.Time) *v1alpha1.Moment {
+	if t.IsZero() {
+		return nil
+	}
+	return &v1alpha1.Moment{MicroTime: *timeTo(t)}
 }
 
 // timeTo keeps microseconds, which is what the API keeps: a status that was

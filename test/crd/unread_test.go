@@ -32,7 +32,7 @@ func TestOneUnreadableClusterHidesNoOther(t *testing.T) {
 	c, ctx, e := api(t), context.Background(), editor(t)
 	for spec, status := range map[string]string{
 		"resources: {limits: {memory: '1e9.5'}}": "",
-		"logLevel: info":                         `{"targetPrimaryTimestamp":"2026-11-22T10:00:00Z"}`,
+		"logLevel: info":                         `{"currentPrimaryTimestamp":"2026-11-22T10:00:00Z"}`,
 		"logLevel: debug":                        `{"gtidExecutedUpdatedAt":"2026-11-22t10:00:00z"}`,
 	} {
 		t.Run(spec+status, func(t *testing.T) {

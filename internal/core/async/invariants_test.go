@@ -364,8 +364,8 @@ func checkDiverged(o core.Observation, plan core.Plan) error {
 }
 
 // checkFenced holds that whom a human has fenced takes neither writes nor reads. The first of all instances is the
-// primary even so, and so is one that was it by what the instances say. A primary that is just being fenced may go on where
-// it gave its data: the next decision finds it fenced.
+// primary even so, and so is one that was it by what the instances say. A primary that is just being fenced may go on
+// where it gave its data: the next decision finds it fenced.
 func checkFenced(o core.Observation, plan core.Plan) error {
 	before, after, isNew := granted(o, plan)
 	goesOn := isNew && before != nil && before.Instance == after.Instance &&

@@ -101,8 +101,9 @@ func (d *decision) pin() {
 	if d.g.Name == "" {
 		d.g.Name = d.Cluster.Group.WishedName
 		if not := d.Cluster.Group.NotTaken; not != "" {
-			d.Tell(core.ReasonWithoutEffect, "spec.replication.groupReplication.groupName is without effect in a Cluster "+
-				"that is restored: "+not+" may be the group that the data are of, which may go on. This group is "+d.g.Name)
+			d.Tell(core.ReasonWithoutEffect, "spec.replication.groupReplication.groupName is without effect in a "+
+				"Cluster that is restored: "+not+" may be the group that the data are of, which may go on. This group "+
+				"is "+d.g.Name)
 		}
 	}
 	if d.Status.Epoch == 0 {
