@@ -3,7 +3,6 @@ package group
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -65,7 +64,7 @@ func (s *sim) checkReboot(lead string, had bool) string {
 		return "I5: the group was rebooted beside one that there is"
 	}
 	if s.accepts(lead) {
-		s.acked = maps.Clone(s.get(lead).content)
+		s.goesOnFrom(lead)
 		return ""
 	}
 	return s.lacksAcked(lead)

@@ -357,8 +357,14 @@ func (s *sim) force() {
 	if !s.forceMembers(*e) {
 		return
 	}
-	s.acked, s.seen = map[int]int{}, nil // a human accepted what is lost
-	maps.Copy(s.acked, s.get(e.Instance).content)
+	s.goesOnFrom(e.Instance)
+	s.seen = nil
+}
+
+// goesOnFrom: a human accepted what is lost where the instance goes on.
+func (s *sim) goesOnFrom(instance string) {
+	s.acked = map[int]int{}
+	maps.Copy(s.acked, s.get(instance).content)
 }
 
 // letManagersAct: nothing that the operator wants may cost a group its majority that
