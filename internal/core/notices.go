@@ -20,6 +20,7 @@ var notices = map[Reason]Attention{
 	ReasonMembersToRejoin:   AwaitsHuman,
 	ReasonForeignPod:        AwaitsHuman,
 	ReasonForeignObject:     AwaitsHuman,
+	ReasonForeignAcks:       AwaitsHuman,
 	ReasonVolumeHeld:        AwaitsHuman,
 	ReasonNotGrown:          AwaitsHuman,
 	ReasonActionFailed:      AwaitsHuman,

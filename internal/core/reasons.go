@@ -157,6 +157,8 @@ const (
 	// Something carries the labels of an instance and is not the Cluster's.
 	ReasonForeignPod    Reason = "ForeignPod"
 	ReasonForeignObject Reason = "ForeignObject"
+	// A server that is no instance acknowledges commits.
+	ReasonForeignAcks Reason = "ForeignAcknowledgements"
 	// An instance runs on a node that is said to be off.
 	ReasonTaintLeft Reason = "OutOfServiceTaintLeft"
 	// Little of an instance's volume is free.

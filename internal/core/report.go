@@ -375,6 +375,9 @@ type SemiSync struct {
 	// LocksAccounts tells whether one of the sessions that wait changes an account, so that nobody
 	// can log in until it is acknowledged.
 	LocksAccounts bool `json:"locksAccounts,omitempty"`
+	// Strangers are servers that acknowledged commits lately, as user@host, and are no instances. Their
+	// connections were ended.
+	Strangers string `json:"strangers,omitempty"`
 	// Order is the number of the last order about acknowledgements that the manager obeyed,
 	// and OrderEpoch of which epoch it was; read before all else here.
 	Order      int64 `json:"order,omitempty"`

@@ -64,6 +64,7 @@ type aboutServer struct {
 	acks       *acknowledger  // of commits
 	ender      *ender         // of its life
 	keeper     *accountKeeper // of its accounts
+	strangers  *strangers     // who acknowledge its commits
 }
 
 // aboutData is about what the volume holds.
@@ -98,6 +99,7 @@ func concernsOf(m *manager) (c concerns) {
 	// Those that go by others.
 	c.configurer = newConfigurer(m, c.launcher)
 	c.acks = newAcknowledger(m, c.sessions)
+	c.strangers = &strangers{m: m, cut: map[string]time.Time{}}
 	c.ender = newEnder(m, c.sessions)
 	c.maker = newDataMaker(m, c)
 	c.restorer = newRestorer(m, c)

@@ -104,6 +104,7 @@ func (m *manager) pollSince(ctx context.Context, since time.Time) {
 	server, err := m.askStatus(ctx)
 	if server != nil {
 		server.SemiSync.Order, server.SemiSync.OrderEpoch = promised.Order, promised.Epoch
+		server.SemiSync.Strangers = m.strangers.cutOff(ctx, server.SemiSync)
 	}
 	m.noteAnswer(proc, at, server, err, n)
 }

@@ -53,6 +53,30 @@ func (s *Server) ClientSessions(ctx context.Context, internal ...string) ([]Sess
 	return slices.DeleteFunc(all, func(one Session) bool { return !one.isClient(internal) }), err
 }
 
+// ForeignReplicas lists who is sent the binary log, acknowledges what it receives, and replicates with another account
+// than the instances do.
+func (s *Server) ForeignReplicas(ctx context.Context, account string) (out []Session, err error) {
+	const query = "SELECT DISTINCT t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_HOST " +
+		"FROM performance_schema.user_variables_by_thread v JOIN performance_schema.threads t USING (THREAD_ID) " +
+		"WHERE v.VARIABLE_NAME IN ('rpl_semi_sync_replica', 'rpl_semi_sync_slave') " +
+		"AND t.PROCESSLIST_COMMAND LIKE 'Binlog Dump%' AND t.PROCESSLIST_USER <> ?"
+	rows, err := s.db.QueryContext(ctx, query, account)
+	if err != nil {
+		return nil, fmt.Errorf("asking who acknowledges commits: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var one Session
+		var host sql.NullString
+		if err := rows.Scan(&one.ID, &one.User, &host); err != nil {
+			return nil, fmt.Errorf("asking who acknowledges commits: %w", err)
+		}
+		one.Host = host.String
+		out = append(out, one)
+	}
+	return out, rows.Err()
+}
+
 // sessions asks what needs no lock.
 func (s *Server) sessions(ctx context.Context) ([]Session, error) {
 	rows, err := s.db.QueryContext(ctx, "SHOW PROCESSLIST")

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"time"
 
 	"cnmsql.co/internal/core"
 )
@@ -62,4 +63,31 @@ func (p Promised) Before(a Awaits, forEver, writes bool) (after Promised, begins
 		p.TailEpoch = 0
 	}
 	return p, begins
+}
+
+// Looks at who acknowledges.
+const (
+	// AckLook is how often a primary looks for strangers where the number of its replicas does not change. A
+	// stranger that comes in the moment in which a member goes changes none.
+	AckLook = 30 * time.Second
+	// StrangerStays is for how long one is told of that was cut off. A replica tries again after a minute.
+	StrangerStays = 5 * time.Minute
+)
+
+// AckLooks is when a primary last looked who acknowledges its commits, and how many did.
+type AckLooks struct {
+	clients int
+	at      time.Time
+}
+
+// IsTime reports whether it is time to look: another number acknowledges, or none has looked for AckLook. Where
+// commits wait for nobody, or nobody is attached, nobody acknowledges. While an account is being changed, no table can
+// be looked at.
+func (l AckLooks) IsTime(s core.SemiSync, now time.Time) bool {
+	return s.SourceEnabled && s.Clients > 0 && !s.LocksAccounts && (s.Clients != l.clients || now.Sub(l.at) >= AckLook)
+}
+
+// After is what is known after a look.
+func (AckLooks) After(s core.SemiSync, now time.Time) AckLooks {
+	return AckLooks{clients: s.Clients, at: now}
 }

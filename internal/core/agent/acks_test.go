@@ -2,7 +2,9 @@ package agent_test
 
 import (
 	"testing"
+	"time"
 
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 )
 
@@ -45,6 +47,33 @@ func TestTheLastOrderIsRememberedUntilTheEpochEnds(t *testing.T) {
 	} {
 		if got, _ := p.Before(c.a, false, false); got != c.want {
 			t.Errorf("%s: %+v", c.about, got)
+		}
+	}
+}
+
+// TestAPrimaryLooksWhoAcknowledges holds when it does: where another number does, and now and then.
+func TestAPrimaryLooksWhoAcknowledges(t *testing.T) {
+	at := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
+	waits := core.SemiSync{SourceEnabled: true, Clients: 2}
+	looked := agent.AckLooks{}.After(waits, at)
+	locked, more, alone := waits, waits, waits
+	locked.LocksAccounts, more.Clients, alone.Clients = true, 3, 0
+	for name, c := range map[string]struct {
+		before agent.AckLooks
+		now    core.SemiSync
+		after  time.Duration
+		want   bool
+	}{
+		"the first time":                 {agent.AckLooks{}, waits, 0, true},
+		"as many as at the last look":    {looked, waits, agent.AckLook - time.Second, false},
+		"as many, and that was long ago": {looked, waits, agent.AckLook, true},
+		"one more":                       {looked, more, 0, true},
+		"none is attached":               {looked, alone, time.Hour, false},
+		"an account is being changed":    {looked, locked, time.Hour, false},
+		"commits wait for nobody":        {looked, core.SemiSync{Clients: 2}, time.Hour, false},
+	} {
+		if got := c.before.IsTime(c.now, at.Add(c.after)); got != c.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

@@ -57,6 +57,7 @@ func decide(o *core.Observation) *decision {
 	d.mendLease()
 	d.route()
 	d.TellForeign()
+	d.tellStrangers()
 	d.TellNearlyFull()
 	d.TellParameters()
 	d.TellTaintLeft()

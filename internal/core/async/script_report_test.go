@@ -2,6 +2,7 @@ package async
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -88,9 +89,8 @@ func setServer(r *core.Report, key, v string) error {
 	if r.Server == nil {
 		return fmt.Errorf("%s has no server to say %s of", r.Instance, key)
 	}
-	if r.Server.Replication == nil && key != "executed" && key != "purged" && key != "owned" && key != "acks" &&
-		key != "acks-order" && key != "blocks" && key != "clients" && key != "fell-back" && key != "waits" &&
-		key != "locks-accounts" {
+	if r.Server.Replication == nil && !slices.Contains([]string{"executed", "purged", "owned", "acks", "acks-order",
+		"blocks", "clients", "fell-back", "waits", "locks-accounts", "strangers"}, key) {
 		r.Server.Replication = &core.Replication{SQLRunning: true}
 	}
 	rep := r.Server.Replication
@@ -130,6 +130,8 @@ func setServer(r *core.Report, key, v string) error {
 		r.Server.SemiSync.Order, err = strconv.ParseInt(v, 10, 64)
 	case "blocks":
 		r.Server.SemiSync.Blocks = v == "true"
+	case "strangers":
+		r.Server.SemiSync.Strangers = strings.TrimPrefix(v, "none")
 	case "clients":
 		r.Server.SemiSync.Clients, err = strconv.Atoi(v)
 	case "locks-accounts":

@@ -361,7 +361,7 @@ func (s *sim) force() {
 	s.seen = nil
 }
 
-// goesOnFrom: a human accepted what is lost where the instance goes on.
+// goesOnFrom forgets what is lost where the instance goes on: a human accepted that.
 func (s *sim) goesOnFrom(instance string) {
 	s.acked = map[int]int{}
 	maps.Copy(s.acked, s.get(instance).content)
