@@ -62,6 +62,12 @@ type Durability struct {
 	Min, Max int
 }
 
+// Starves reports whether commits wait for ever for acknowledgements that too few replicas can give, when so
+// many are attached.
+func (s SemiSync) Starves(attached int) bool {
+	return s.SourceEnabled && s.Blocks && attached < s.Acks
+}
+
 // Acknowledgements puts a number of them in words.
 func Acknowledgements(n int) string { return Plural(n, "acknowledgement") }
 

@@ -22,6 +22,28 @@ func TestWhatAModePromises(t *testing.T) {
 	}
 }
 
+// TestWhenCommitsStarve holds that they do only where a source waits for ever, for more than are attached.
+func TestWhenCommitsStarve(t *testing.T) {
+	waits := SemiSync{SourceEnabled: true, Blocks: true, Acks: 2}
+	off, fallsBack := waits, waits
+	off.SourceEnabled, fallsBack.Blocks = false, false
+	for name, c := range map[string]struct {
+		s        SemiSync
+		attached int
+		want     bool
+	}{
+		"too few":      {waits, 1, true},
+		"enough":       {waits, 2, false},
+		"off":          {off, 0, false},
+		"falls back":   {fallsBack, 0, false},
+		"not a source": {SemiSync{}, 0, false},
+	} {
+		if got := c.s.Starves(c.attached); got != c.want {
+			t.Errorf("%s: starves %t", name, got)
+		}
+	}
+}
+
 // TestHowManyAcknowledgementsAreWished holds W to the table in docs/durability.md.
 func TestHowManyAcknowledgementsAreWished(t *testing.T) {
 	for name, c := range map[string]struct {

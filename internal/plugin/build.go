@@ -80,7 +80,7 @@ func Build(f Facts) Report {
 	r.LiveProblem = liveProblem(&f, r.Instances)
 	r.topology, r.Group = topologyOf(c), groupOf(c)
 	r.Backups, r.Restore = backupsInShort(&f), restoreOf(&f)
-	r.Writable, r.WritableBecause = topologyOf(c).writable(&f, r.Durability)
+	r.Writable, r.WritableBecause = topologyOf(c).writable(&f)
 	r.Doubt = doubtOf(&f, &r)
 	r.ToDo = advise(&f, &r)
 	return r

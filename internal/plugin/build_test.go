@@ -59,8 +59,8 @@ func healthy() *Facts {
 		ReadWrite: resources.ReadWriteService(c, "demo-1"), Now: now}
 	primary := &core.Report{Instance: "demo-1", Node: "n1", State: core.Running, Data: core.DataPopulated,
 		WritableEpoch: 4, Version: "9.7.0",
-		Server: &core.Server{UUID: uuid1, Executed: set(uuid1 + ":1-1000"), SemiSync: core.SemiSync{SourceEnabled: true,
-			SourceActive: true, Acks: 1, Clients: 2}}}
+		Server: &core.Server{UUID: uuid1, Executed: set(uuid1 + ":1-1000"), SemiSync: core.SemiSync{
+			SourceEnabled: true, SourceActive: true, Acks: 1, Clients: 2, Blocks: true}}}
 	f.add(primary)
 	f.Reference = primary
 	f.add(replica("demo-2", "n2", ":1-1000"))

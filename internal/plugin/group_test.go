@@ -69,7 +69,7 @@ func TestGroupStatusIsPrintedAnewAtEveryChange(t *testing.T) {
 }
 
 func TestAPrimaryThatTheGroupElectedIsBelievedBeforeTheOperator(t *testing.T) {
-	w, because := topologyOf(unobserved().Cluster).writable(unobserved(), Durability{})
+	w, because := topologyOf(unobserved().Cluster).writable(unobserved())
 	if w != WritableNo || !strings.Contains(because, "demo-2 is the primary of the group and accepts writes, but the "+
 		"Service demo-rw does not lead to it yet (it leads to demo-1)") {
 		t.Errorf("%s: %s", w, because)
@@ -80,7 +80,7 @@ func TestTwoPrimariesAreTold(t *testing.T) {
 	f := online()
 	f.live("demo-2").WritableEpoch = 4
 	f.live("demo-2").Server.Group.Role = core.MemberPrimary
-	if w, because := topologyOf(f.Cluster).writable(f, Durability{}); w != WritableUnknown ||
+	if w, because := topologyOf(f.Cluster).writable(f); w != WritableUnknown ||
 		!strings.Contains(because, "demo-1 and demo-2 BOTH SAY") {
 		t.Errorf("%s: %s", w, because)
 	}

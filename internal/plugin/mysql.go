@@ -71,7 +71,7 @@ func sessionInstance(c *v1alpha1.Cluster, instance string, warn io.Writer) (stri
 		return "", fmt.Errorf("cluster %s has no primary yet: %s; name another instance with --instance", c.Name,
 			cmp.Or(inNamespace(c.Namespace, s.PhaseReason), "the operator has not looked at it"))
 	}
-	if w, because := topologyOf(c).writable(&Facts{Cluster: c}, Durability{}); w != WritableYes {
+	if w, because := topologyOf(c).writable(&Facts{Cluster: c}); w != WritableYes {
 		sentence(warn, "Warning: %s may not take writes now (%s), and what it holds may be old. %s", s.CurrentPrimary,
 			because, inNamespace(c.Namespace, s.PhaseReason))
 	}

@@ -15,7 +15,7 @@ import (
 type topology interface {
 	// writable tells whether clients can write: by the instances' own word, by the
 	// operator's diagnosis when they were not asked.
-	writable(f *Facts, d Durability) (Writable, string)
+	writable(f *Facts) (Writable, string)
 	// place adds an instance's own word of its place in the cluster.
 	place(in *Instance, f *Facts, r *core.Report)
 	// unproven are transactions by which a replica may be ahead of a primary that was

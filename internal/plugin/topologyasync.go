@@ -13,7 +13,7 @@ import (
 // async is a primary, and replicas that follow it.
 type async struct{}
 
-func (async) writable(f *Facts, d Durability) (Writable, string) {
+func (async) writable(f *Facts) (Writable, string) {
 	p := f.Cluster.Status.Promotion
 	if p == nil {
 		return WritableNo, "no primary was chosen yet"
@@ -28,9 +28,9 @@ func (async) writable(f *Facts, d Durability) (Writable, string) {
 		return WritableUnknown, p.Instance + hangsText
 	case r.LacksSpace():
 		return WritableWaiting, p.Instance + fullText
-	case d.Acks != nil && *d.Acks > *d.Attached && core.DurabilityMode(d.Mode).WaitsForEver():
+	case r.Server != nil && r.Server.SemiSync.Starves(r.Server.SemiSync.Clients):
 		return WritableWaiting, fmt.Sprintf("%s accepts writes, but each commit waits for %s, and %s attached",
-			p.Instance, count(*d.Acks, "acknowledgement"), isAre(*d.Attached, "replica"))
+			p.Instance, core.Acknowledgements(r.Server.SemiSync.Acks), isAre(r.Server.SemiSync.Clients, "replica"))
 	}
 	return f.routed(p.Instance, fmt.Sprintf("%s accepts writes (epoch %d)", p.Instance, p.Epoch))
 }

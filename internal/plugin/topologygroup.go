@@ -15,7 +15,7 @@ import (
 // group is a MySQL group with one primary.
 type group struct{}
 
-func (group) writable(f *Facts, _ Durability) (Writable, string) {
+func (group) writable(f *Facts) (Writable, string) {
 	writers, silent := f.writers()
 	s := &f.Cluster.Status
 	switch primary := s.CurrentPrimary; {

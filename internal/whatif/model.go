@@ -339,10 +339,7 @@ func (m *model) nobody(a *Answer) {
 // hangs reports whether commits wait for ever, for more acknowledgements than replicas can give.
 func (m *model) hangs() bool {
 	t := m.managers[m.promotion().Instance]
-	if t.report.Server == nil || !t.report.Server.SemiSync.Blocks {
-		return false
-	}
-	return m.attached(t.name) < t.report.Server.SemiSync.Acks
+	return t.report.Server != nil && t.report.Server.SemiSync.Starves(m.attached(t.name))
 }
 
 // attached are the replicas that acknowledge what a source commits.

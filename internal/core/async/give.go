@@ -25,8 +25,7 @@ func (d *decision) starves() bool {
 // lacksReplicas reports whether commits of the primary wait for ever, for fewer replicas are
 // attached than have to acknowledge them.
 func (d *decision) lacksReplicas(primary core.Report) bool {
-	s := primary.Server.SemiSync
-	return s.SourceEnabled && s.Blocks && d.attached(primary, d.Status.Promotion.Instance) < s.Acks
+	return primary.Server.SemiSync.Starves(d.attached(primary, d.Status.Promotion.Instance))
 }
 
 // dependents are the instances without data to which nobody but the primary can give it, or gives it.

@@ -211,7 +211,7 @@ func (in *inst) hangs() bool {
 		return false
 	}
 	s := in.truth.Server.SemiSync
-	return s.SourceEnabled && s.Blocks && s.Clients < s.Acks
+	return s.Starves(s.Clients)
 }
 
 // lostSource: a replica whose source does not run keeps trying.
