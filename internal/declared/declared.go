@@ -1,11 +1,13 @@
 // Package declared reads out of a Cluster's spec what core decides by: which topology it was
 // declared with, how its commits wait for replicas, whether its primary keeps a Lease, where its
-// first data come from. It is the one place that looks at spec.replication.mode. It must not know
-// what follows from a topology: that is asked of core.Topology.
+// first data come from, how long things may take. It is the one place that looks at
+// spec.replication.mode. It must not know what follows from a topology: that is asked of
+// core.Topology.
 package declared
 
 import (
 	"cmp"
+	"time"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
@@ -38,6 +40,51 @@ func DataDurability(spec *v1alpha1.ClusterSpec) core.DurabilityMode {
 		return core.DurabilityAsync
 	}
 	return core.DurabilityMode(cmp.Or(semi.DataDurability, v1alpha1.DurabilityPreferred))
+}
+
+// AckTimeout is how long a commit waits for acknowledgements before it falls back to waiting for none, where it
+// does not wait for ever.
+func AckTimeout(spec *v1alpha1.ClusterSpec) time.Duration {
+	if semi := spec.MySQL.SemiSync; semi != nil && semi.TimeoutMillis != nil {
+		return time.Duration(*semi.TimeoutMillis) * time.Millisecond
+	}
+	return 10 * time.Second
+}
+
+// MaxStart is how long mysqld may take to accept connections.
+func MaxStart(spec *v1alpha1.ClusterSpec) time.Duration { return seconds(spec.MaxStartDelay, 3600) }
+
+// MaxStop is how long an instance may take to stop.
+func MaxStop(spec *v1alpha1.ClusterSpec) time.Duration { return seconds(spec.MaxStopDelay, 1800) }
+
+// SwitchoverLimit is how long a planned switchover may take.
+func SwitchoverLimit(spec *v1alpha1.ClusterSpec) time.Duration {
+	return seconds(spec.MaxSwitchoverDelay, 3600)
+}
+
+// SwitchoverPause is how long a planned switchover may stop writes.
+func SwitchoverPause(spec *v1alpha1.ClusterSpec) time.Duration {
+	return seconds(spec.MaxSwitchoverPause, 5)
+}
+
+// seconds that the spec tells, or else those that the API server writes where nothing is said.
+func seconds(said, otherwise int32) time.Duration {
+	return time.Duration(cmp.Or(said, otherwise)) * time.Second
+}
+
+// Group is what a spec says of a group, with the API's defaults for what it does not say.
+func Group(spec *v1alpha1.ClusterSpec) v1alpha1.GroupReplicationSpec {
+	out := v1alpha1.GroupReplicationSpec{}
+	if said := spec.Replication.GroupReplication; said != nil {
+		out = *said
+	}
+	out.Consistency = cmp.Or(out.Consistency, "BEFORE_ON_PRIMARY_FAILOVER")
+	out.ExitStateAction = cmp.Or(out.ExitStateAction, "READ_ONLY")
+	out.RecoverTotalOutage = cmp.Or(out.RecoverTotalOutage, v1alpha1.TotalOutageManual)
+	out.AutoRejoinTries = cmp.Or(out.AutoRejoinTries, new(int32(3)))
+	out.MemberExpelTimeoutSeconds = cmp.Or(out.MemberExpelTimeoutSeconds, new(int32(0)))
+	out.UnreachableMajorityTimeoutSeconds = cmp.Or(out.UnreachableMajorityTimeoutSeconds, new(int32(0)))
+	return out
 }
 
 // PrimaryLease reports whether the primary is to keep a Lease, where the topology has one.

@@ -2,6 +2,7 @@ package declared_test
 
 import (
 	"testing"
+	"time"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
@@ -52,5 +53,49 @@ func TestWhatASpecDoesNotSayIsTheDefaultOfTheAPI(t *testing.T) {
 		if first := declared.FirstData(&c.spec); first != c.first {
 			t.Errorf("%s: the first data come from %v", name, first)
 		}
+	}
+}
+
+// TestTheTimesThatASpecDoesNotSayAreThoseOfTheAPI holds them to the defaults that the API server writes.
+func TestTheTimesThatASpecDoesNotSayAreThoseOfTheAPI(t *testing.T) {
+	said := v1alpha1.ClusterSpec{MaxStartDelay: 11, MaxStopDelay: 12, MaxSwitchoverDelay: 13, MaxSwitchoverPause: 14}
+	said.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{TimeoutMillis: new(int32(0))}
+	type times struct{ start, stop, switchover, pause, acks time.Duration }
+	for name, c := range map[string]struct {
+		spec v1alpha1.ClusterSpec
+		want times
+	}{
+		"nothing is said": {v1alpha1.ClusterSpec{}, times{time.Hour, 30 * time.Minute, time.Hour, 5 * time.Second,
+			10 * time.Second}},
+		"all is said": {said, times{11 * time.Second, 12 * time.Second, 13 * time.Second, 14 * time.Second, 0}},
+	} {
+		got := times{declared.MaxStart(&c.spec), declared.MaxStop(&c.spec), declared.SwitchoverLimit(&c.spec),
+			declared.SwitchoverPause(&c.spec), declared.AckTimeout(&c.spec)}
+		if got != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestWhatASpecDoesNotSayOfAGroupIsTheDefaultOfTheAPI holds that what it says is kept, and that it is not changed.
+func TestWhatASpecDoesNotSayOfAGroupIsTheDefaultOfTheAPI(t *testing.T) {
+	spec := v1alpha1.ClusterSpec{}
+	for _, said := range []*v1alpha1.GroupReplicationSpec{nil, {}} {
+		spec.Replication.GroupReplication = said
+		if g := declared.Group(&spec); g.Consistency != "BEFORE_ON_PRIMARY_FAILOVER" ||
+			g.ExitStateAction != "READ_ONLY" || *g.AutoRejoinTries != 3 || *g.MemberExpelTimeoutSeconds != 0 ||
+			*g.UnreachableMajorityTimeoutSeconds != 0 ||
+			g.RecoverTotalOutage != v1alpha1.TotalOutageManual || g.GroupName != "" {
+			t.Errorf("where nothing is said, it is %+v", g)
+		}
+	}
+	if said := spec.Replication.GroupReplication; said.Consistency != "" || said.AutoRejoinTries != nil {
+		t.Errorf("the spec was changed: %+v", said)
+	}
+	spec.Replication.GroupReplication = &v1alpha1.GroupReplicationSpec{Consistency: "AFTER",
+		AutoRejoinTries: new(int32(0)), RecoverTotalOutage: v1alpha1.TotalOutageAutomatic}
+	if g := declared.Group(&spec); g.Consistency != "AFTER" || *g.AutoRejoinTries != 0 ||
+		g.RecoverTotalOutage != v1alpha1.TotalOutageAutomatic {
+		t.Errorf("what was said is %+v", g)
 	}
 }

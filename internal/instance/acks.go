@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/mysql"
 )
@@ -134,5 +135,5 @@ func (m *manager) ackRule() (forEver bool, timeout time.Duration) {
 	if m.st.cluster.view.WaitsForEver() {
 		return true, mysql.Forever
 	}
-	return false, ackTimeout(m.st.cluster.object)
+	return false, declared.AckTimeout(&m.st.cluster.object.Spec)
 }

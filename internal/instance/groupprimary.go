@@ -1,11 +1,11 @@
 package instance
 
 import (
-	"cmp"
 	"context"
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/declared"
 )
 
 // beginHandingOver reports whether the group may be asked for another primary, and whom it is
@@ -30,7 +30,7 @@ func (g *membership) orderGroupPrimary(uuid string, within int) error {
 	} else if !begins {
 		return nil
 	}
-	limit := time.Duration(cmp.Or(g.by.object().Spec.MaxSwitchoverDelay, 3600)) * time.Second
+	limit := declared.SwitchoverLimit(&g.by.object().Spec)
 	done := make(chan error, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)

@@ -16,6 +16,7 @@ import (
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -112,37 +113,19 @@ func (g *membership) inherit(l handoverMember) {
 
 // groupConfig is what the spec says of a group, as my.cnf has it.
 func (g *membership) groupConfig(c *v1alpha1.Cluster) *mysql.GroupConfig {
-	spec := c.Spec.Replication.GroupReplication
-	if spec == nil {
-		spec = &v1alpha1.GroupReplicationSpec{}
-	}
+	spec := declared.Group(&c.Spec)
 	out := &mysql.GroupConfig{
 		LocalAddress:    g.opt.GroupLocal,
-		Consistency:     cmp.Or(spec.Consistency, "BEFORE_ON_PRIMARY_FAILOVER"),
-		ExitStateAction: cmp.Or(spec.ExitStateAction, "READ_ONLY"),
-		AutoRejoinTries: rejoinTries(c),
-		ExpelTimeout:    int(orElse(spec.MemberExpelTimeoutSeconds, 0)),
-		MajorityTimeout: int(orElse(spec.UnreachableMajorityTimeoutSeconds, 0)),
+		Consistency:     spec.Consistency,
+		ExitStateAction: spec.ExitStateAction,
+		AutoRejoinTries: int(*spec.AutoRejoinTries),
+		ExpelTimeout:    int(*spec.MemberExpelTimeoutSeconds),
+		MajorityTimeout: int(*spec.UnreachableMajorityTimeoutSeconds),
 	}
 	if g := c.Status.GroupReplication; g != nil {
 		out.Name = g.GroupName
 	}
 	return out
-}
-
-// rejoinTries is how often mysqld tries by itself to join again when it was expelled.
-func rejoinTries(c *v1alpha1.Cluster) int {
-	if spec := c.Spec.Replication.GroupReplication; spec != nil {
-		return int(orElse(spec.AutoRejoinTries, 3))
-	}
-	return 3
-}
-
-func orElse[T any](p *T, otherwise T) T {
-	if p == nil {
-		return otherwise
-	}
-	return *p
 }
 
 // groupLimit bounds joining, which takes as long as seeds that are away need to be

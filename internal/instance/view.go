@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -69,12 +68,12 @@ func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 		Durability: declared.DataDurability(&c.Spec),
 		Topology:   topologyOf(c),
 		Lease:      topologyOf(c).HasLease() && declared.PrimaryLease(&c.Spec),
-		MaxStart:   time.Duration(cmp.Or(c.Spec.MaxStartDelay, 3600)) * time.Second,
-		MaxStop:    time.Duration(cmp.Or(c.Spec.MaxStopDelay, 1800)) * time.Second,
+		MaxStart:   declared.MaxStart(&c.Spec),
+		MaxStop:    declared.MaxStop(&c.Spec),
 	}
 	v.TakeStatus(&status, me)
 	if v.Topology.RunsGroup() {
-		v.Group.Rejoins = rejoinTries(c) > 0
+		v.Group.Rejoins = *declared.Group(&c.Spec).AutoRejoinTries > 0
 	}
 	return v, nil
 }
@@ -87,14 +86,6 @@ func countedBy(c *v1alpha1.Cluster) *agent.Cluster {
 		a.Promotion = &core.Promotion{LosslessSince: p.LosslessSince}
 	}
 	return a
-}
-
-// ackTimeout is how long a commit waits for acknowledgements under the other modes.
-func ackTimeout(c *v1alpha1.Cluster) time.Duration {
-	if s := c.Spec.MySQL.SemiSync; s != nil && s.TimeoutMillis != nil {
-		return time.Duration(*s.TimeoutMillis) * time.Millisecond
-	}
-	return 10 * time.Second
 }
 
 // memoryFor is what mysqld may use; 0 when nobody set a limit. The Pod's

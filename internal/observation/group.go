@@ -27,17 +27,14 @@ func GroupWish(c *v1alpha1.Cluster) *core.Group {
 	}
 	own := uuid.NewSHA1(uuid.NameSpaceOID, []byte("mysql.cnmsql.co/group/"+string(c.UID))).String()
 	out := &core.Group{WishedName: own, WithoutEffect: withoutEffect(&c.Spec)}
-	if g := c.Spec.Replication.GroupReplication; g != nil {
-		if declared.FirstData(&c.Spec) == core.OriginRestored {
-			out.NotTaken = g.GroupName
-		} else {
-			out.WishedName = cmp.Or(g.GroupName, own)
-		}
-		out.RecoverOutage = g.RecoverTotalOutage == v1alpha1.TotalOutageAutomatic
-		if g.MemberExpelTimeoutSeconds != nil {
-			out.ExpelTimeout = time.Duration(*g.MemberExpelTimeoutSeconds) * time.Second
-		}
+	g := declared.Group(&c.Spec)
+	if declared.FirstData(&c.Spec) == core.OriginRestored {
+		out.NotTaken = g.GroupName
+	} else {
+		out.WishedName = cmp.Or(g.GroupName, own)
 	}
+	out.RecoverOutage = g.RecoverTotalOutage == v1alpha1.TotalOutageAutomatic
+	out.ExpelTimeout = time.Duration(*g.MemberExpelTimeoutSeconds) * time.Second
 	out.ForceQuorum = isAsked(c.Annotations, v1alpha1.AnnotationForceQuorum)
 	_, out.ForceView, _ = strings.Cut(c.Annotations[v1alpha1.AnnotationForceQuorum], "@")
 	return out

@@ -158,10 +158,8 @@ func groupOf(c *v1alpha1.Cluster) *Group {
 		return nil
 	}
 	s := &c.Status
-	out := &Group{Primary: s.CurrentPrimary, Wanted: int(c.Spec.Instances), Consistency: "BEFORE_ON_PRIMARY_FAILOVER"}
-	if g := c.Spec.Replication.GroupReplication; g != nil {
-		out.Consistency = cmp.Or(g.Consistency, out.Consistency)
-	}
+	out := &Group{Primary: s.CurrentPrimary, Wanted: int(c.Spec.Instances),
+		Consistency: declared.Group(&c.Spec).Consistency}
 	g := s.GroupReplication
 	if g == nil {
 		return out

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/layout"
 )
 
@@ -72,7 +73,7 @@ func MadeAs(pod *corev1.Pod) Made {
 func (m Made) SameInputs(other Made) bool { return m.Inputs != "" && m.Inputs == other.Inputs }
 
 func podSpec(c *v1alpha1.Cluster, instance string, o PodOptions) corev1.PodSpec {
-	grace := int64(c.Spec.MaxStopDelay)
+	grace := int64(declared.MaxStop(&c.Spec).Seconds())
 	return corev1.PodSpec{
 		// Environment variables for every Service of the namespace would only
 		// be noise, and could collide with mysqld's own.

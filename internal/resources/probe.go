@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/declared"
 )
 
 // startupProbe gives the manager spec.maxStartDelay to answer. For mysqld the manager
@@ -12,7 +13,7 @@ import (
 // what it says of the recovery with it. It asks every second, for an instance is not in a
 // Service before it has succeeded once.
 func startupProbe(c *v1alpha1.Cluster) *corev1.Probe {
-	return probe("/startupz", 1, c.Spec.MaxStartDelay)
+	return probe("/startupz", 1, int32(declared.MaxStart(&c.Spec).Seconds()))
 }
 
 // deadGrace is what a manager gets that has not answered for half a minute. One that is
