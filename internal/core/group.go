@@ -263,6 +263,17 @@ func (g *GroupStatus) Excludes(instance string) bool {
 // nothing of the group. A status of an earlier operator names nobody; then nobody is known to be new.
 func (g *GroupStatus) IsNew(instance string) bool { return slices.Contains(g.New, instance) }
 
+// Voters are those of the instances who count where a majority is counted: they may hold data of the group, and it
+// did not go on without them.
+func (g *GroupStatus) Voters(instances []string) []string {
+	return slices.DeleteFunc(slices.Clone(instances), func(name string) bool {
+		return g.IsNew(name) || g.WentOnWithout(name)
+	})
+}
+
+// Size is of how many members a majority is counted in a Cluster of these instances.
+func (g *GroupStatus) Size(instances []string) int { return max(len(g.Voters(instances)), g.ViewMax) }
+
 // GroupMember is an instance as the group sees it.
 type GroupMember struct {
 	Instance string

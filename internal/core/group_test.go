@@ -26,6 +26,34 @@ func TestRecoveriesThatAreForgottenLeaveWhatBothHeld(t *testing.T) {
 	}
 }
 
+// TestOfHowManyAMajorityIsCounted holds that those who are new, or were left out, do not count, whatever was said of
+// them since; and that it is never of fewer than were seen.
+func TestOfHowManyAMajorityIsCounted(t *testing.T) {
+	all := []string{"c-1", "c-2", "c-3", "c-4"}
+	for name, c := range map[string]struct {
+		g    GroupStatus
+		want int
+	}{
+		"nothing is known":                 {GroupStatus{}, 4},
+		"one is new":                       {GroupStatus{New: []string{"c-4"}, ViewMax: 3}, 3},
+		"one is new, and four were seen":   {GroupStatus{New: []string{"c-4"}, ViewMax: 4}, 4},
+		"one went on without three":        {GroupStatus{LeftOut: leftOut("c-2", "c-3", "c-4"), ViewMax: 1}, 1},
+		"one of those was taken back":      {GroupStatus{LeftOut: leftOut("c-3", "c-4"), ViewMax: 2}, 2},
+		"one is new, and one was left out": {GroupStatus{New: []string{"c-4"}, LeftOut: leftOut("c-1")}, 2},
+	} {
+		if got := c.g.Size(all); got != c.want {
+			t.Errorf("%s: of %d", name, got)
+		}
+	}
+}
+
+func leftOut(names ...string) (out []LeftOut) {
+	for i, name := range names {
+		out = append(out, LeftOut{Instance: name, Admitted: i == 0})
+	}
+	return out
+}
+
 func TestViewsOfOneGroupAreOrderedByTheirNumbers(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

@@ -99,6 +99,16 @@ func IsUndecided(g *v1alpha1.GroupReplicationStatus) bool {
 		Recoveries: make([]core.GroupRecovery, len(g.Recoveries))}).IsUndecided()
 }
 
+// GroupSize is what core.GroupStatus.Size is, of the Cluster's status, which must tell of a group.
+func GroupSize(s *v1alpha1.ClusterStatus) int {
+	told := s.GroupReplication
+	g := core.GroupStatus{ViewMax: int(told.ObservedViewMax), New: told.NewInstances}
+	for _, l := range told.LeftOut {
+		g.LeftOut = append(g.LeftOut, core.LeftOut{Instance: l.Instance})
+	}
+	return g.Size(s.InstanceNames)
+}
+
 // Recoveries reads the recoveries of a group out of its status, which must not be nil. An error
 // means that a GTID set in it cannot be read.
 func Recoveries(g *v1alpha1.GroupReplicationStatus) (out []core.GroupRecovery, err error) {

@@ -10,6 +10,7 @@ import (
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/observation"
 )
 
 // group is a MySQL group with one primary.
@@ -139,19 +140,6 @@ func (group) overridable(c *v1alpha1.Cluster, to string) error {
 		c.Name, to, c.Name, to, c.Namespace, c.Name, c.Namespace)
 }
 
-// counted is of how many instances a majority is counted where the group was never seen to be larger.
-func counted(s *v1alpha1.ClusterStatus) (n int) {
-	g := s.GroupReplication
-	for _, name := range s.InstanceNames {
-		isOut := slices.Contains(g.NewInstances, name) ||
-			slices.ContainsFunc(g.LeftOut, func(l v1alpha1.LeftOutMember) bool { return l.Instance == name })
-		if !isOut {
-			n++
-		}
-	}
-	return n
-}
-
 // groupOf puts the group in words, as the operator saw it last; nil where there is none.
 func groupOf(c *v1alpha1.Cluster) *Group {
 	if !declared.Topology(&c.Spec).RunsGroup() {
@@ -166,8 +154,8 @@ func groupOf(c *v1alpha1.Cluster) *Group {
 	}
 	out.Name, out.Bootstrapped, out.HasQuorum, out.ViewID = g.GroupName, g.Bootstrapped, g.HasQuorum, g.ViewID
 	out.Primary = cmp.Or(g.PrimaryMember, out.Primary)
-	out.Size = max(int(g.ObservedViewMax), counted(s))
-	out.Majority = out.Size/2 + 1
+	out.Size = observation.GroupSize(s)
+	out.Majority = core.Majority(out.Size)
 	for _, m := range g.Members {
 		if m.State == string(core.MemberOnline) {
 			out.Online++

@@ -380,9 +380,13 @@ func (m *groupModel) stays(a *Answer) {
 }
 
 func (m *groupModel) answer() *GroupAnswer {
-	size := max(len(m.o.Instances)-len(m.o.Cluster.Status.Group.New), m.o.Cluster.Status.Group.ViewMax)
-	out := &GroupAnswer{Size: size, Majority: size/2 + 1, Online: []string{},
-		Quorum: m.o.Cluster.Status.Group.HasQuorum}
+	var names []string
+	for i := range m.o.Instances {
+		names = append(names, m.o.Instances[i].Name)
+	}
+	g := m.o.Cluster.Status.Group
+	size := g.Size(names)
+	out := &GroupAnswer{Size: size, Majority: core.Majority(size), Online: []string{}, Quorum: g.HasQuorum}
 	for _, name := range m.reaching() {
 		if !m.managers[name].dead {
 			out.Online = append(out.Online, name)

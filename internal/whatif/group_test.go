@@ -63,6 +63,29 @@ func TestAGroupElectsAmongTheLowestVersion(t *testing.T) {
 	}
 }
 
+// TestAGroupCountsItsMajorityOfThoseWhoHaveASay holds that whom it went on without does not count, as in its status.
+func TestAGroupCountsItsMajorityOfThoseWhoHaveASay(t *testing.T) {
+	o := members(5)
+	view := o.Instances[0].Report
+	r, _ := view.Get()
+	left := r.Server.Group.Members[:3]
+	for i := range o.Instances {
+		name := o.Instances[i].Name
+		says(o, name, func(r *core.Report) {
+			if i < 3 {
+				r.Server.Group.Members = left
+				return
+			}
+			r.Server.Group = &core.GroupView{State: core.MemberOffline}
+		})
+	}
+	o.Cluster.Status.Group.ViewMax = 3
+	o.Cluster.Status.Group.LeftOut = []core.LeftOut{{Instance: "db-4"}, {Instance: "db-5", Admitted: true}}
+	if a := play(t, o, NodeLost, "db-3"); a.Group.Size != 3 || a.Group.Majority != 2 || !a.Group.Quorum {
+		t.Errorf("%+v", a.Group)
+	}
+}
+
 func TestAGroupWaitsForAsLongAsItWasTold(t *testing.T) {
 	o := members(3)
 	o.Cluster.Group.ExpelTimeout = 20 * time.Second

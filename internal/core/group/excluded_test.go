@@ -130,3 +130,33 @@ func TestWhoIsAdmittedAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestAMemberIsSparedByAMajorityOfThoseWhoHaveASay holds that two of three may do without the third where the group
+// goes on without two others, and not where those may be members.
+func TestAMemberIsSparedByAMajorityOfThoseWhoHaveASay(t *testing.T) {
+	for name, c := range map[string]struct {
+		g    core.GroupStatus
+		want bool
+	}{
+		"two were left out":   {core.GroupStatus{LeftOut: []core.LeftOut{{Instance: "c-4"}, {Instance: "c-5"}}}, true},
+		"two may be members":  {core.GroupStatus{}, false},
+		"two were never made": {core.GroupStatus{New: []string{"c-4", "c-5"}}, true},
+	} {
+		c.g.Bootstrapped, c.g.ViewMax = true, 3
+		o := core.Observation{Cluster: core.Cluster{Status: core.Status{Group: &c.g}}}
+		seen := verdict{agreed: true, members: map[string]core.ViewMember{}}
+		for i, name := range []string{"c-1", "c-2", "c-3", "c-4", "c-5"} {
+			o.Instances = append(o.Instances, core.Instance{Name: name, Ordinal: i + 1})
+			if i < 3 {
+				seen.members[name] = core.ViewMember{Host: name, State: core.MemberOnline}
+			}
+		}
+		d := newDecision(&o)
+		d.seen = seen
+		for what, size := range map[string]int{"fenced": d.size(), "made anew": d.sizeWithout()} {
+			if why := d.cannotSpare("c-3", size); (why == "") != c.want {
+				t.Errorf("%s: one is %s: %q", name, what, why)
+			}
+		}
+	}
+}

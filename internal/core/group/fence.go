@@ -27,7 +27,10 @@ func (d *decision) fence() {
 }
 
 // size is the number of members of which a majority is counted.
-func (d *decision) size() int { return max(d.everMembers(), d.g.ViewMax) }
+func (d *decision) size() int { return d.g.Size(d.everyone()) }
+
+// sizeWithout is size when a member leaves for good, or until it has new data: the group is smaller without it.
+func (d *decision) sizeWithout() int { return len(d.g.Voters(d.everyone())) - 1 }
 
 // cannotSpare says why a member cannot be missed in a group of a size, "" when it can.
 // Members that are on their way out already are not counted on, nor is one that hangs: its manager kills it as
@@ -72,7 +75,7 @@ func (d *decision) cannotLose(in *core.Instance) string {
 	if d.seen.members[in.Name].State == core.MemberUnreachable {
 		return ""
 	}
-	if why := d.cannotSpare(in.Name, d.everMembers()-1); why != "" {
+	if why := d.cannotSpare(in.Name, d.sizeWithout()); why != "" {
 		return "for " + why + ". It goes when the others are back"
 	}
 	return ""
@@ -154,8 +157,7 @@ func (d *decision) haveLeave(in *core.Instance, what string) bool {
 	if _, listed := d.seen.members[in.Name]; !listed {
 		return true
 	}
-	// It leaves for good, or until it has new data: the group is smaller without it.
-	if why := d.cannotSpare(in.Name, d.everMembers()-1); why != "" {
+	if why := d.cannotSpare(in.Name, d.sizeWithout()); why != "" {
 		d.Doing(what + " waits: " + why)
 		return false
 	}

@@ -70,6 +70,9 @@ func (d *decision) named(is func(*core.Instance) bool) []string {
 	return out
 }
 
+// everyone are the names of all instances.
+func (d *decision) everyone() []string { return d.named(func(*core.Instance) bool { return true }) }
+
 // awaited are those who have to be heard before it is known who holds all, each with why
 // it is not.
 func (d *decision) awaited() []string {

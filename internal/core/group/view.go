@@ -80,7 +80,7 @@ func see(o *core.Observation, g *core.GroupStatus) verdict {
 	absent += alone
 	electorate := max(len(o.Instances)-left, g.ViewMax) - absent
 	best, count := most(votes)
-	if 2*count <= electorate {
+	if count < core.Majority(electorate) {
 		return out
 	}
 	return agreedOn(o, best.view)
