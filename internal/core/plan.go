@@ -20,6 +20,9 @@ type Plan struct {
 	Again bool
 	// Carried goes into this operator's next Observation of the cluster.
 	Carried Carried
+	// Gap is what is known to be missing where a group goes on on a human's word, or would; "" when
+	// nothing is.
+	Gap string
 }
 
 // How long nobody needs to look at a cluster of which nothing is heard that matters.

@@ -22,7 +22,7 @@ type Recovery struct {
 	// LeftOut are the instances that the group goes on without.
 	LeftOut []string `json:"leftOut,omitempty"`
 	// Gap is what Lead lacks of what was seen in the group, in the operator's words. It goes on with
-	// others only when a human accepts that; refused for that alone, Lead is known, too. With Anew
+	// others only when a human accepts that; refused for that alone, it and Lead are known, too. With Anew
 	// nobody holds it any more, and the human's word is enough.
 	Gap string `json:"gap,omitempty"`
 	// Refusal and Because tell why nothing would be done; Because alone, what comes first.
@@ -55,7 +55,7 @@ func Recover(o core.Observation) Recovery {
 	for _, e := range plan.Effects {
 		switch e := e.(type) {
 		case core.ForceMembers:
-			return without(o, Recovery{Lead: e.Instance, Members: strings.Split(e.Members, ",")})
+			return without(o, Recovery{Lead: e.Instance, Members: strings.Split(e.Members, ","), Gap: plan.Gap})
 		case core.RebootGroup:
 			return barring(o, Recovery{Lead: e.Instance, Members: []string{e.Instance}, Anew: true,
 				Gap: missing(&o, e.Instance, plan.Carried.Held)})
@@ -67,7 +67,7 @@ func Recover(o core.Observation) Recovery {
 			return asItIs(o, plan.Status.Group)
 		}
 		if slices.Contains(refusals, n.Reason) {
-			return Recovery{Lead: n.Subject, Refusal: n.Reason, Because: n.Message}
+			return Recovery{Lead: n.Subject, Refusal: n.Reason, Because: n.Message, Gap: plan.Gap}
 		}
 	}
 	return Recovery{Because: plan.Status.Reason}
@@ -81,12 +81,7 @@ func RecoverAtALoss(o core.Observation) Recovery {
 		return refused
 	}
 	o.Cluster.Override = &core.Override{To: refused.Lead, Epoch: o.Cluster.Status.Epoch}
-	accepted := Recover(o)
-	if accepted.Refusal == "" {
-		_, why, _ := strings.Cut(refused.Because, "refused: ")
-		accepted.Gap, _, _ = strings.Cut(why, ". Bring back ") // which was done, or cannot be
-	}
-	return accepted
+	return Recover(o)
 }
 
 // missing tells what was seen in the group and the lead lacks that reboots it, which is who holds the most; ""

@@ -80,6 +80,7 @@ func (d *decision) accepts(lead *core.Instance) bool {
 }
 
 func (d *decision) refuseGap(r *recovery) {
+	d.Plan.Gap = r.gap
 	stay := goOn(r.leader, r.survivors)
 	others := d.named(func(in *core.Instance) bool { return !slices.Contains(stay, in) })
 	d.refuseLoss(r.leader, fmt.Sprintf("%s. Bring back %s; or, if what they hold is gone for good and may be lost",

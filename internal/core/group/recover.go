@@ -290,6 +290,7 @@ func (d *decision) force(r *recovery) {
 	lead, survivors := r.leader, goOn(r.leader, r.survivors)
 	v, _ := viewOf(lead)
 	accepted := ""
+	d.Plan.Gap = r.gap
 	if r.gap != "" {
 		accepted = "; it was accepted that " + r.gap
 	}
