@@ -37,6 +37,8 @@ type model struct {
 	had    core.Fact[gtid.Set]
 
 	waits []Wait
+	// waited is what the last of them was for.
+	waited cause
 	// settled is how many of the waits something came of, changed when something
 	// changed last.
 	settled int
@@ -210,13 +212,13 @@ func (m *model) publish(plan core.Plan) bool {
 // again; false when nothing will.
 func (m *model) wait(recheck time.Duration) bool {
 	m.coming = slices.DeleteFunc(m.coming, func(h happening) bool { return h.still != nil && !h.still() })
-	until, why := m.o.Now.Add(look), m.o.Cluster.Status.Reason
+	until, why := m.o.Now.Add(look), m.decided()
 	if recheck > 0 {
 		until = m.o.Now.Add(recheck)
 	}
 	next := len(m.coming) > 0 && (recheck == 0 || !m.coming[0].at.After(until))
 	if next {
-		until, why = m.coming[0].at, m.coming[0].what
+		until, why = m.coming[0].at, cause{text: m.coming[0].what, what: m.coming[0].what}
 	}
 	isOver := recheck == 0 && len(m.coming) == 0 && until.Sub(m.changed) > quiet
 	if isOver || until.Sub(m.begun) > horizon {
@@ -240,21 +242,46 @@ func (m *model) pass(until time.Time) {
 	m.o.Now = until
 }
 
-// passed notes a wait; two for the same reason are one, unless something came of
-// the first.
-func (m *model) passed(d time.Duration, why string) {
+// cause is what is waited for: what comes by itself, or else what was decided.
+type cause struct {
+	text string
+	// what comes; "" where something was decided: this diagnosis, step and refusal.
+	what      string
+	diagnosis core.Diagnosis
+	step      core.Step
+	refusal   core.Reason
+}
+
+// isSame reports whether it is the same that is waited for. What is said beside it may change meanwhile.
+func (c cause) isSame(as cause) bool {
+	c.text = as.text
+	return c == as
+}
+
+// decided is what is waited for where nothing comes by itself before the operator looks again.
+func (m *model) decided() cause {
+	s := &m.o.Cluster.Status
+	c := cause{text: s.Reason, diagnosis: s.Diagnosis}
+	if s.Operation != nil {
+		c.step = s.Operation.Step
+	}
+	if s.Blocked != nil {
+		c.refusal = s.Blocked.Reason
+	}
+	return c
+}
+
+// passed notes a wait; two for the same are one, unless something came of the first.
+func (m *model) passed(d time.Duration, why cause) {
 	if d <= step {
 		return
 	}
-	if n := len(m.waits); n > m.settled && head(m.waits[n-1].For) == head(why) {
+	if n := len(m.waits); n > m.settled && m.waited.isSame(why) {
 		m.waits[n-1].Seconds += d.Seconds()
 		return
 	}
-	m.waits = append(m.waits, Wait{Seconds: d.Seconds(), For: why})
+	m.waits, m.waited = append(m.waits, Wait{Seconds: d.Seconds(), For: why.text}), why
 }
-
-// head of a reason: what is said beside it may change meanwhile.
-func head(s string) string { return strings.SplitN(s, ";", 2)[0] }
 
 func (m *model) at(after time.Duration, what string, do func()) {
 	m.when(after, what, nil, do)
