@@ -47,6 +47,18 @@ func TestOfHowManyAMajorityIsCounted(t *testing.T) {
 	}
 }
 
+// TestAHostTellsOfItsInstance holds that the name of a host is cut at its first dot, and is no other's prefix.
+func TestAHostTellsOfItsInstance(t *testing.T) {
+	for host, want := range map[string]string{"": "", "c-1": "c-1", "c-1.shop.svc": "c-1", "c-10.shop.svc": "c-10"} {
+		if got := InstanceIn(host); got != want {
+			t.Errorf("%q is of %q", host, got)
+		}
+		if IsHostOf(host, "c-1") != (want == "c-1") {
+			t.Errorf("%q: it is of c-1: %t", host, want != "c-1")
+		}
+	}
+}
+
 func leftOut(names ...string) (out []LeftOut) {
 	for i, name := range names {
 		out = append(out, LeftOut{Instance: name, Admitted: i == 0})

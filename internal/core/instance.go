@@ -51,6 +51,12 @@ func IsHostOf(host, instance string) bool {
 	return host == instance || strings.HasPrefix(host, instance+".")
 }
 
+// InstanceIn is the instance of which host is the DNS name (or the bare name).
+func InstanceIn(host string) string {
+	name, _, _ := strings.Cut(host, ".")
+	return name
+}
+
 // IsStopping reports whether it is being stopped, by the word of its Pod or of its manager; of
 // what is not known, nothing is.
 func (in *Instance) IsStopping() bool {

@@ -2,7 +2,6 @@ package instance
 
 import (
 	"context"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -53,7 +52,7 @@ var perMember = []struct {
 
 // member is one line of what is seen. The UUID tells members apart whose hosts do not.
 func (g gauges) member(m mysql.GroupMemberStats) {
-	name, _, _ := strings.Cut(m.Host, ".")
+	name := core.InstanceIn(m.Host)
 	g.out <- prometheus.MustNewConstMetric(prometheus.NewDesc("cnmsql_group_member_info", "A member as this one sees "+
 		"it, in labels.",
 		[]string{"member", "member_id", "state", "role", "version"}, nil), prometheus.GaugeValue, 1, name, m.UUID,

@@ -77,6 +77,6 @@ func (w *world) infoOf(n *node, role core.MemberRole) string {
 
 // hostLabel: hosts are addresses here.
 func (w *world) hostLabel(n *node) string {
-	label, _, _ := strings.Cut(n.opt.Listen, ".")
+	label := core.InstanceIn(n.opt.Listen)
 	return label
 }

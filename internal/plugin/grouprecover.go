@@ -259,7 +259,7 @@ func splitBy(o *core.Observation, plan whatif.Recovery) []string {
 	var alive []string
 	for _, name := range plan.LeftOut {
 		isListed := len(view.Members) == 0 ||
-			slices.ContainsFunc(view.Members, func(m core.ViewMember) bool { return instanceIn(m.Host) == name })
+			slices.ContainsFunc(view.Members, func(m core.ViewMember) bool { return core.InstanceIn(m.Host) == name })
 		if isListed && !o.Instance(name).Report.Is(saysInNoGroup) {
 			alive = append(alive, name)
 		}

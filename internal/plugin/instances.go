@@ -109,10 +109,10 @@ func (in *Instance) fromReport(f *Facts, r *core.Report) {
 		in.Restored = percentOf(r.Restore)
 	}
 	if r.Clone != nil && r.State == core.Cloning {
-		in.Clone = &Clone{Donor: instanceIn(r.Clone.Donor), Stage: r.Clone.Stage, Percent: r.Clone.Percent}
+		in.Clone = &Clone{Donor: core.InstanceIn(r.Clone.Donor), Stage: r.Clone.Stage, Percent: r.Clone.Percent}
 	}
 	if r.Clone != nil && r.Clone.Error != "" {
-		in.note("the clone from %s failed: %s", instanceIn(r.Clone.Donor), r.Clone.Error)
+		in.note("the clone from %s failed: %s", core.InstanceIn(r.Clone.Donor), r.Clone.Error)
 	}
 	if r.NeedsReclone {
 		in.note("the primary has purged what this instance lacks: it must be cloned again")
@@ -133,7 +133,7 @@ func (in *Instance) fromReplication(r *core.Replication) {
 	if r == nil {
 		return
 	}
-	in.Source = instanceIn(r.SourceHost)
+	in.Source = core.InstanceIn(r.SourceHost)
 	if r.IORunning && r.SQLRunning {
 		in.Lag = &r.LagSeconds
 	}
@@ -221,10 +221,4 @@ func liveProblem(f *Facts, all []Instance) string {
 		return ""
 	}
 	return fmt.Sprintf("%s could not be asked: %s", strings.Join(silent, ", "), why)
-}
-
-// instanceIn is the instance in a host name that layout.InstanceHost made.
-func instanceIn(host string) string {
-	name, _, _ := strings.Cut(host, ".")
-	return name
 }

@@ -90,7 +90,7 @@ func (group) place(in *Instance, f *Facts, r *core.Report) {
 		in.Lag = &lag
 	}
 	for _, m := range v.Members {
-		name := instanceIn(m.Host)
+		name := core.InstanceIn(m.Host)
 		if m.Role == core.MemberPrimary && m.State == core.MemberOnline && name != f.Cluster.Status.CurrentPrimary {
 			in.note("says that the primary is %s, and the operator says %s", name,
 				cmp.Or(f.Cluster.Status.CurrentPrimary, "nobody"))

@@ -181,7 +181,7 @@ func (m *model) open(t *manager) {
 func (m *model) follow(t *manager) {
 	r, holder := &t.report, m.promotion().Instance
 	rep := r.Server.Replication
-	if rep == nil || !isHostOf(rep.SourceHost, holder) || r.NoReceivingBelow > m.promotion().Epoch ||
+	if rep == nil || !core.IsHostOf(rep.SourceHost, holder) || r.NoReceivingBelow > m.promotion().Epoch ||
 		!m.isAlive(holder) {
 		return
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -384,10 +383,5 @@ func (m *model) attached(source string) int {
 func (m *model) receives(t *manager, source string) bool {
 	s := t.report.Server
 	return s != nil && s.Replication != nil && s.Replication.IORunning && !s.Replication.NoSpace &&
-		isHostOf(s.Replication.SourceHost, source)
-}
-
-func isHostOf(host, instance string) bool {
-	name, _, _ := strings.Cut(host, ".")
-	return name == instance
+		core.IsHostOf(s.Replication.SourceHost, source)
 }
