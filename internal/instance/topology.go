@@ -61,7 +61,7 @@ func (t replica) receiveNothing(ctx context.Context) error { return t.m.stopRece
 func (t replica) refuseClients(ctx context.Context) error { return t.m.roles.RefuseClients(ctx) }
 
 func (replica) notReady(r *agent.Readiness, f *agent.Facts, d agent.Decision) string {
-	return r.NotReplicating(f, d)
+	return r.Judge(f, d)
 }
 
 func (replica) groupConfig(*v1alpha1.Cluster) *mysql.GroupConfig { return nil }

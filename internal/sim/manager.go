@@ -341,7 +341,7 @@ func (m *manager) noteWritable() {
 // probe is the kubelet's question whether clients may be sent here.
 func (m *manager) probe() {
 	f := m.facts()
-	m.node.setReady(m.c, f.NotReady(m.decision) == "" && m.readiness.NotReplicating(f, m.decision) == "")
+	m.node.setReady(m.c, f.NotReady(m.decision) == "" && m.readiness.Judge(f, m.decision) == "")
 }
 
 // exited notes that mysqld has ended. Everybody who waits for it learns it now.

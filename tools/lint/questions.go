@@ -9,7 +9,9 @@ import (
 )
 
 // questionWords are those with which the name of a question begins.
-var questionWords = []string{"is", "was", "has", "had", "may", "can", "must", "needs", "awaits", "holds", "stays"}
+var questionWords = []string{"is", "was", "has", "had", "may", "can", "must", "needs", "awaits", "holds", "stays",
+	"reads", "serves", "stops", "lacks", "lags", "starves", "streams", "receives", "reaches", "accepts",
+	"goes", "knows"}
 
 // planning are the methods by which a plan is changed, see internal/core/draft.
 var planning = []string{"Do", "Doing", "Block", "Warn", "Announce", "Remark", "Tell", "RecheckAt", "again", "Forget"}
@@ -53,7 +55,7 @@ func isQuestion(fn *ast.FuncDecl) bool {
 func changeOfPlan(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.CallExpr:
-		if s, ok := n.Fun.(*ast.SelectorExpr); ok && slices.Contains(planning, s.Sel.Name) {
+		if s, ok := n.Fun.(*ast.SelectorExpr); ok && isPlanning(s.Sel.Name) {
 			return "calls " + s.Sel.Name
 		}
 	case *ast.AssignStmt:
@@ -64,6 +66,14 @@ func changeOfPlan(n ast.Node) string {
 		}
 	}
 	return ""
+}
+
+// isPlanning reports whether a method is one by which a plan is changed: one of those, or one that tells of
+// something, as TellLags does.
+func isPlanning(method string) bool {
+	of, tells := strings.CutPrefix(method, "Tell")
+	next, _ := utf8.DecodeRuneInString(of)
+	return slices.Contains(planning, method) || tells && unicode.IsUpper(next)
 }
 
 // isOfPlan reports whether an expression is a field of the plan that is being made.

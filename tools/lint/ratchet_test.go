@@ -49,6 +49,8 @@ func TestFindsWhatBreaksARatchetedRule(t *testing.T) {
 		"an epoch in core":           {core, "var x = s.Epoch == 1", ""},
 		"a question that says":       {core, asks("isOver() bool", "d.Doing(x)"), "question-acts internal/core"},
 		"a question that sets":       {core, asks("MayGo() (a, b bool)", "d.Again = b"), "question-acts internal/core"},
+		"a question that tells":      {core, asks("readsOld() bool", "d.TellLags(x)"), "question-acts internal/core"},
+		"a question of what is told": {core, asks("readsOld() bool", "d.Tells(x)"), ""},
 		"a question that asks":       {core, asks("isOver() bool", "x := d.Status.X"), ""},
 		"an act that reports":        {core, asks("takeBack() bool", "d.Doing(x)"), ""},
 		"a name that begins alike":   {core, asks("issue() bool", "d.Doing(x)"), ""},

@@ -27,8 +27,9 @@ func (f *Facts) NotReady(d Decision) string {
 	return ""
 }
 
-// NotReplicating says why a replica should not be asked; "" if it may be, and for a primary.
-func (r *Readiness) NotReplicating(f *Facts, d Decision) string {
+// Judge notes whether a replica replicates, and says why it should not be asked; "" if it may be, and for
+// a primary.
+func (r *Readiness) Judge(f *Facts, d Decision) string {
 	if f.WritableEpoch != 0 {
 		return ""
 	}

@@ -77,7 +77,7 @@ func TestAReplicaWithoutASourceIsAskedForAWhile(t *testing.T) {
 	} {
 		f := &Facts{Now: now.Add(step.after), Data: core.DataPopulated,
 			Server: &core.Server{Replication: step.replication}}
-		if why := r.NotReplicating(f, Decision{}); (why == "") != step.ready {
+		if why := r.Judge(f, Decision{}); (why == "") != step.ready {
 			t.Errorf("after %s: %q", step.after, why)
 		}
 	}

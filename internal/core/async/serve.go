@@ -22,7 +22,11 @@ func (d *decision) join() {
 	var begun, waiting []string
 	givers := d.givers()
 	for _, in := range d.Recipients() {
-		if d.stopsReceiving(in.Name) || d.Suit(in, givers) {
+		if d.stopsReceiving(in.Name) {
+			continue
+		}
+		if draft.IsUnsuited(in, givers) {
+			d.Suit(in, givers)
 			continue
 		}
 		donor := d.donor(busy, in.Name)

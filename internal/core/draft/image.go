@@ -12,10 +12,10 @@ import (
 // the data. In the middle of an upgrade there is nobody else to copy from, and nothing is upgraded while
 // an instance has no data.
 
-// isUnsuited reports whether MySQL copies data to the instance, which has none by its last word,
+// IsUnsuited reports whether MySQL copies data to the instance, which has none by its last word,
 // from none of the givers: the primary, which is the first, and the others that have the data. Where
 // a version is not known, the servers decide.
-func isUnsuited(in *core.Instance, givers []*core.Instance) bool {
+func IsUnsuited(in *core.Instance, givers []*core.Instance) bool {
 	said, known := in.Latest.Get()
 	if !known || said.Data != core.DataScratch || len(givers) == 0 {
 		return false
@@ -30,7 +30,7 @@ func isUnsuited(in *core.Instance, givers []*core.Instance) bool {
 
 // ImageFor is the image from which the Pod of an instance is to be made; "" for the spec's.
 func (d *Draft) ImageFor(in *core.Instance, givers []*core.Instance) string {
-	if !isUnsuited(in, givers) {
+	if !IsUnsuited(in, givers) {
 		return ""
 	}
 	if pod, known := givers[0].Pod.Get(); known && !pod.Current {
@@ -67,17 +67,14 @@ func (d *Draft) isAsWished(in *core.Instance, pod core.Pod, givers []*core.Insta
 		givers[0].Pod.Is(func(giver core.Pod) bool { return giver.Image == pod.Image })
 }
 
-// Suit has an instance without data made from another image, where MySQL copies to it from none of
-// the givers, and reports whether that is so. Where no other image is known it is a human's to name one.
-func (d *Draft) Suit(in *core.Instance, givers []*core.Instance) bool {
-	if !isUnsuited(in, givers) {
-		return false
-	}
+// Suit has an instance that IsUnsuited made from another image. Where no other image is known it is a
+// human's to name one.
+func (d *Draft) Suit(in *core.Instance, givers []*core.Instance) {
 	pod, known := in.Pod.Get()
 	giver, giverKnown := givers[0].Pod.Get()
 	if !known || !giverKnown || !pod.Exists || pod.Terminating || !giver.Current && giver.Image == "" {
 		d.Doing(versionsDiffer(in, givers[0]))
-		return true
+		return
 	}
 	image, giverName := d.ImageFor(in, givers), givers[0].Name
 	switch differ := versionsDiffer(in, givers[0]); {
@@ -92,7 +89,6 @@ func (d *Draft) Suit(in *core.Instance, givers []*core.Instance) bool {
 		}
 		d.Announce(false, core.ReasonInstanceRestarted, in.Name, differ+": its Pod is made from "+from)
 	}
-	return true
 }
 
 // versionsDiffer says that MySQL would not copy from one to the other.

@@ -273,7 +273,8 @@ func (d *decision) join() {
 	var begun, waiting []string
 	givers := d.givers()
 	for _, in := range d.Recipients() {
-		if d.Suit(in, givers) {
+		if draft.IsUnsuited(in, givers) {
+			d.Suit(in, givers)
 			continue
 		}
 		donor := d.donor(busy, givers, in)

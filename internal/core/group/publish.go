@@ -39,7 +39,11 @@ func (d *decision) route() {
 		case in.Name == d.seen.primary && d.seen.agreed:
 			label.Role, label.Routable = "primary", d.serves(in.Name, v, heard)
 		case d.seen.agreed:
-			label.Role, label.Routable = "replica", d.serves(in.Name, v, heard) && !d.readsOld(in)
+			serves, lags := d.serves(in.Name, v, heard), in.Report.Is(func(r core.Report) bool { return r.Lagging })
+			label.Role, label.Routable = "replica", serves && !lags
+			if serves && lags {
+				d.TellLags(in.Name)
+			}
 		case heard && v.State != core.MemberOnline:
 			label.Routable = false
 		}
@@ -54,17 +58,6 @@ func (d *decision) route() {
 // itself if it is heard.
 func (d *decision) serves(name string, v *core.GroupView, heard bool) bool {
 	return d.seen.isOnline(name) && (!heard || v.State == core.MemberOnline)
-}
-
-// readsOld reports whether a secondary applies what is older than the user wants to
-// be read, and tells so.
-func (d *decision) readsOld(in *core.Instance) bool {
-	r, known := in.Report.Get()
-	if !known || !r.Lagging {
-		return false
-	}
-	d.TellLags(in.Name)
-	return true
 }
 
 // tellWithoutEffect remarks what a user has written and a group does not do, for it is
