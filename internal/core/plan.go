@@ -142,7 +142,7 @@ type Demote struct {
 }
 
 // ReceivePromise asks the manager to stop receiving from its source until it follows
-// a primary of Epoch or later.
+// a primary of Epoch or later; in a group, to leave it, and to stay out below Epoch.
 type ReceivePromise struct {
 	Instance string
 	Epoch    int64

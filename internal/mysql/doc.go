@@ -4,7 +4,7 @@
 // server stand here and nowhere else.
 //
 // Its methods are named after what the caller wants (BecomeReplicaOf,
-// KillClientSessions, WaitForGTID), not after statements. Each takes a context
+// RefuseWrites, WaitForGTID), not after statements. Each takes a context
 // and keeps its deadline; none retries, and none decides whether it should be
 // done. The package must not know Kubernetes, epochs, leases or roles.
 package mysql

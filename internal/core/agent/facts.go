@@ -81,9 +81,10 @@ type Facts struct {
 	// maintenance, which change no data; Statements are some of those that are not.
 	Maintenance gtid.Set
 	Statements  []string
-	// Asking tells whether the primary was asked for its position and has not answered yet.
+	// Asking tells whether the primary was asked for its position, or the API server for the Cluster, and
+	// has not answered yet.
 	Asking bool
-	// AskFailed is why it could not be asked the last time.
+	// AskFailed is why either could not be asked the last time.
 	AskFailed string
 
 	// Donor is where the operator ordered to clone from; "" without an order. CloneError is why the
@@ -215,7 +216,8 @@ type Mysqld struct {
 	ToEnd bool
 	// Ending tells whether it shuts down, for it answers that or has taken its socket away.
 	Ending bool
-	// Failures in a row: ends within ten seconds of the start.
+	// Failures in a row: ends within ten seconds of the start, or before it accepted connections, and each
+	// time that its own manager killed it.
 	Failures int
 	// DataRemoved tells whether it ended before it had answered, and a copy of another server's
 	// data had begun to replace what is in its data directory, and did not end.
