@@ -37,6 +37,7 @@ const (
 	InstanceIsolated            Reason = "Isolated"
 	InstanceIsFenced            Reason = "Fenced"
 	InstanceFencing             Reason = "Fencing"
+	InstanceUnfencing           Reason = "Unfencing"
 	InstanceStopping            Reason = "Stopping"
 	InstanceTerminating         Reason = "Terminating"
 	InstanceTerminated          Reason = "Terminated"
@@ -202,6 +203,7 @@ var instanceReasons = []row[Reason]{
 			"it could not renew its Lease, and no majority vouches for it", "architecture.md"},
 	{InstanceIsFenced, "a human fenced it; its data is kept (kubectl cnmsql fence off)", "plugin.md"},
 	{InstanceFencing, "is being fenced", "plugin.md"},
+	{InstanceUnfencing, "was fenced, and comes back", "plugin.md"},
 	{InstanceStopping, "mysqld is being stopped", ""},
 	{InstanceTerminating, "its Pod is being stopped", ""},
 	{InstanceTerminated, "its Pod was stopped", ""},
