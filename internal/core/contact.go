@@ -32,8 +32,7 @@ func IsFirstContact(s *Status, all []Contact, now time.Time) bool {
 			return false
 		}
 	}
-	took := s.Diagnosis == PrimaryHealthy || s.Diagnosis == PrimaryFull
-	wasWell := took && s.Operation == nil && s.TargetPrimary == s.CurrentPrimary
+	wasWell := s.Diagnosis.IsSteady() && s.Operation == nil && s.TargetPrimary == s.CurrentPrimary
 	return waits && (!heard || wasWell && knowsPrimary)
 }
 

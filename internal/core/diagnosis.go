@@ -72,6 +72,9 @@ const (
 	endsCommits
 	// well says that the primary takes writes, and nothing has to be done about its data.
 	well
+	// steady says that the primary takes writes, and that it stays the primary: nothing is on the way or
+	// waits for a human that would end that.
+	steady
 	// failing says that the diagnosis is a reason to replace the primary.
 	failing
 	// stopped says that nobody takes writes, as far as can be told.
@@ -83,11 +86,11 @@ const (
 // implications of each diagnosis; of a group, its members say who takes writes.
 var implications = map[Diagnosis]implied{
 	DiagnosisNone:           0,
-	PrimaryHealthy:          takesWrites | endsCommits | well,
+	PrimaryHealthy:          takesWrites | endsCommits | well | steady,
 	PrimaryTerminating:      takesWrites | endsCommits | well,
 	PrimaryLostTransactions: takesWrites | endsCommits,
 	PrimaryIsolated:         takesWrites,
-	PrimaryFull:             takesWrites,
+	PrimaryFull:             takesWrites | steady,
 	PrimaryPromoting:        stopped,
 	PrimaryFenced:           stopped,
 	PrimaryClosed:           0, // it opens again by itself
@@ -118,6 +121,9 @@ func (d Diagnosis) EndsCommits() bool { return d.implies(endsCommits) }
 
 // IsWell reports whether the primary takes writes and may go on doing so.
 func (d Diagnosis) IsWell() bool { return d.implies(well) }
+
+// IsSteady reports whether the primary takes writes and stays the primary; it may be full.
+func (d Diagnosis) IsSteady() bool { return d.implies(steady) }
 
 // IsFailing reports whether the primary is to be replaced.
 func (d Diagnosis) IsFailing() bool { return d.implies(failing) }

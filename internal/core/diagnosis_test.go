@@ -10,6 +10,8 @@ func TestWhatDiagnosesImplyFitsTogether(t *testing.T) {
 		switch {
 		case d.IsWell() && !d.EndsCommits(), d.EndsCommits() && !d.TakesWrites():
 			t.Errorf("%s is well without taking writes of which the commits end", d)
+		case d.IsSteady() && !d.TakesWrites():
+			t.Errorf("%s is steady without taking writes", d)
 		case d.TakesWrites() && (d.IsStopped() || d.IsFailing() || d.IsUnreachable()):
 			t.Errorf("%s takes writes, and is stopped, failing or unreachable", d)
 		case d.IsFailing() && !d.IsStopped():
