@@ -124,7 +124,7 @@ func (r *Reconciler) complete(ctx context.Context, t *taking) (*taking, *refusal
 	}
 	t.files = files
 	t.leaf, err = r.leaf(ctx, t.cluster)
-	if broken := AsBroken(err); broken != nil {
+	if broken := asBroken(err); broken != nil {
 		return nil, wait(core.ProblemAuthorityBroken, "the Job is given no certificate: %s. Restore the Secret %s",
 			broken, resources.Names(t.cluster.Name).CASecret()), nil
 	}

@@ -15,11 +15,11 @@ import (
 // fields of a schedule.
 const fields = cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor
 
-// ParseSchedule reads a schedule and its time zone; UTC when that is empty. What it returns
+// parseSchedule reads a schedule and its time zone; UTC when that is empty. What it returns
 // is the first slot after a moment, in UTC, or zero when there is none. Slots of "@every" are
 // counted from created. The error is for the user; in is where the fields schedule and
 // timeZone are, as "spec".
-func ParseSchedule(in, text, zone string, created time.Time) (func(time.Time) time.Time, error) {
+func parseSchedule(in, text, zone string, created time.Time) (func(time.Time) time.Time, error) {
 	location, err := parseZone(in, zone)
 	if err != nil {
 		return nil, err
@@ -105,9 +105,9 @@ func everySlots(in, text string, created time.Time) (func(time.Time) time.Time, 
 }
 
 // SetSlots gives a schedule its slots, or says why it has none. Its arguments are those of
-// ParseSchedule.
+// parseSchedule.
 func SetSlots(s *backup.Schedule, in, text, zone string, created time.Time) {
-	next, err := ParseSchedule(in, text, zone, created)
+	next, err := parseSchedule(in, text, zone, created)
 	if s.Next = next; err != nil {
 		s.Invalid = err.Error()
 	}

@@ -21,7 +21,7 @@ func moment(t *testing.T, text string) time.Time {
 // slotsAfter are the first slots after a moment.
 func slotsAfter(t *testing.T, schedule, zone, after string, n int) []string {
 	t.Helper()
-	next, err := ParseSchedule("spec", schedule, zone, scheduleDay)
+	next, err := parseSchedule("spec", schedule, zone, scheduleDay)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestSlotsDoNotFall(t *testing.T) {
 		"Australia/Lord_Howe", "Antarctica/Troll", "Africa/Casablanca"} {
 		for _, schedule := range []string{"0 30 2 * * *", "0 */20 0-3 * * *", "@daily", "@weekly",
 			"0 15 */6 * * *", "0 0 0 * * fri", "0 0 1 1 * *"} {
-			next, err := ParseSchedule("spec", schedule, zone, scheduleDay)
+			next, err := parseSchedule("spec", schedule, zone, scheduleDay)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +122,7 @@ func TestWhatCannotBeReadSaysWhatToWrite(t *testing.T) {
 		{"@daily", "Local", "IANA"},
 		{"@daily", "../../etc/passwd", "IANA"},
 	} {
-		if _, err := ParseSchedule("spec", c.schedule, c.zone, scheduleDay); err == nil ||
+		if _, err := parseSchedule("spec", c.schedule, c.zone, scheduleDay); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q in %q: %v", c.schedule, c.zone, err)
 		}
@@ -130,7 +130,7 @@ func TestWhatCannotBeReadSaysWhatToWrite(t *testing.T) {
 }
 
 func TestAScheduleThatNeverComesHasNoSlot(t *testing.T) {
-	next, err := ParseSchedule("spec", "0 0 0 30 2 *", "", scheduleDay)
+	next, err := parseSchedule("spec", "0 0 0 30 2 *", "", scheduleDay)
 	if err != nil || !next(scheduleDay).IsZero() {
 		t.Errorf("%v", err)
 	}

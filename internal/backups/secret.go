@@ -76,8 +76,8 @@ type AuthorityError struct{ what error }
 func (e *AuthorityError) Error() string { return e.what.Error() }
 func (e *AuthorityError) Unwrap() error { return e.what }
 
-// AsBroken is the AuthorityError in err; nil if there is none.
-func AsBroken(err error) *AuthorityError {
+// asBroken is the AuthorityError in err; nil if there is none.
+func asBroken(err error) *AuthorityError {
 	var broken *AuthorityError
 	if errors.As(err, &broken) {
 		return broken

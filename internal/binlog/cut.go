@@ -54,7 +54,7 @@ func CutTail(log string, held gtid.Set, keep string) (tail Tail, kept string, er
 		return Tail{}, "", err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if tail, err = FindTail(f, held); err != nil || tail.Offset == 0 {
+	if tail, err = findTail(f, held); err != nil || tail.Offset == 0 {
 		return tail, "", err
 	}
 	kept = filepath.Join(keep, fmt.Sprintf("%s.from-%d", filepath.Base(log), tail.Offset))

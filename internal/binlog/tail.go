@@ -52,9 +52,9 @@ type Tail struct {
 	Transactions gtid.Set
 }
 
-// FindTail reads a binary log up to its end, or up to an event that a crash left
+// findTail reads a binary log up to its end, or up to an event that a crash left
 // incomplete, and finds the first transaction that is not in held.
-func FindTail(r io.Reader, held gtid.Set) (Tail, error) {
+func findTail(r io.Reader, held gtid.Set) (Tail, error) {
 	var tail Tail
 	err := scan(r, func(t entry) error {
 		switch {

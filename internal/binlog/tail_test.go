@@ -76,7 +76,7 @@ func TestFindTail(t *testing.T) {
 			0, "", ErrAnonymous},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := FindTail(bytes.NewReader(c.log), gtid.MustParse(c.held))
+			got, err := findTail(bytes.NewReader(c.log), gtid.MustParse(c.held))
 			if !errors.Is(err, c.err) {
 				t.Fatalf("error %v, want %v", err, c.err)
 			}
@@ -110,14 +110,14 @@ func TestATailThatAPowerLossLeft(t *testing.T) {
 		"neither header nor body":                      make([]byte, 60),
 		"another length":                               event(typeGTID, make([]byte, maxGTIDEvent+1)),
 	} {
-		got, err := FindTail(bytes.NewReader(append(whole[:len(whole):len(whole)], last...)),
+		got, err := findTail(bytes.NewReader(append(whole[:len(whole):len(whole)], last...)),
 			gtid.MustParse(source+":1-1000"))
 		if want := int64(len(whole) - len(gtidEvent(1001))); err != nil || got.Offset != want ||
 			!got.Transactions.Equal(gtid.MustParse(source+":1001")) {
 			t.Errorf("%s: %+v, %v; the tail begins at %d", name, got, err, want)
 		}
 	}
-	if got, err := FindTail(bytes.NewReader(append(logOf(t, 1), event(typeGTID, make([]byte, 46))...)),
+	if got, err := findTail(bytes.NewReader(append(logOf(t, 1), event(typeGTID, make([]byte, 46))...)),
 		gtid.MustParse(source+":1")); err != nil || got.Offset != 0 {
 		t.Errorf("in a log without checksums: %+v, %v", got, err)
 	}
@@ -136,7 +136,7 @@ func TestATailBehindALongEventIsFound(t *testing.T) {
 	before := logOf(t, 1)
 	in := io.MultiReader(bytes.NewReader(append(before, header...)), io.LimitReader(zeros{}, long-headerSize),
 		bytes.NewReader(transaction(t, 2)))
-	got, err := FindTail(in, gtid.MustParse(source+":1"))
+	got, err := findTail(in, gtid.MustParse(source+":1"))
 	if err != nil || got.Offset != int64(len(before))+long || !got.Transactions.Equal(gtid.MustParse(source+":2")) {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -172,7 +172,7 @@ func TestCutTailKeepsWhatItCuts(t *testing.T) {
 func FuzzFindTail(f *testing.F) {
 	f.Add(append(magic[:], event(typeGTID, make([]byte, 46))...))
 	f.Fuzz(func(_ *testing.T, log []byte) {
-		_, _ = FindTail(bytes.NewReader(log), gtid.Set{})
+		_, _ = findTail(bytes.NewReader(log), gtid.Set{})
 	})
 }
 

@@ -47,12 +47,12 @@ func StatusFrom(s *v1alpha1.ClusterStatus) (core.Status, error) {
 	if out.Group, err = groupFrom(s); err != nil {
 		return out, err
 	}
-	out.Promotion, err = PromotionFrom(s.Promotion)
+	out.Promotion, err = promotionFrom(s.Promotion)
 	return out, err
 }
 
-// PromotionFrom reads a promotion out of a Cluster's status; nil is none.
-func PromotionFrom(p *v1alpha1.PromotionStatus) (*core.Promotion, error) {
+// promotionFrom reads a promotion out of a Cluster's status; nil is none.
+func promotionFrom(p *v1alpha1.PromotionStatus) (*core.Promotion, error) {
 	if p == nil {
 		return nil, nil
 	}

@@ -29,8 +29,8 @@ const (
 // BackupJobName is the name of a Backup's Job, and of all that the Job needs.
 func BackupJobName(backup string) string { return backup + "-backup" }
 
-// BackupTLSSecretName is that of the certificate by which the Job is let in.
-func BackupTLSSecretName(backup string) string { return BackupJobName(backup) + "-tls" }
+// backupTLSSecretName is that of the certificate by which the Job is let in.
+func backupTLSSecretName(backup string) string { return BackupJobName(backup) + "-tls" }
 
 // BackupObjects are what the Job of a Backup needs: who it is, what it may do, the files of
 // the store with the task among them, and its certificate.
@@ -48,7 +48,7 @@ func BackupObjects(c *v1alpha1.Cluster, b *v1alpha1.Backup, files map[string][]b
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: m.Name},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: m.Name, Namespace: m.Namespace}}},
 		filesSecret(*m.DeepCopy(), files),
-		tlsSecret(backupMeta(c, b, BackupTLSSecretName(b.Name)), leaf),
+		tlsSecret(backupMeta(c, b, backupTLSSecretName(b.Name)), leaf),
 	}
 }
 
@@ -67,7 +67,7 @@ func BackupJob(c *v1alpha1.Cluster, b *v1alpha1.Backup, operatorImage string) *b
 	job.Spec.Template.Labels[v1alpha1.LabelBackup] = b.Name
 	pod := &job.Spec.Template.Spec
 	pod.ServiceAccountName = BackupJobName(b.Name)
-	pod.Volumes = append(pod.Volumes, secretVolume(volumeTLS, BackupTLSSecretName(b.Name)),
+	pod.Volumes = append(pod.Volumes, secretVolume(volumeTLS, backupTLSSecretName(b.Name)),
 		secretVolume(volumeReplication, Names(c.Name).ReplicationSecret()))
 	pod.Containers[0].Name = "backup"
 	pod.Containers[0].VolumeMounts = append(pod.Containers[0].VolumeMounts,

@@ -184,9 +184,9 @@ func startServer(f *Facts) (Decision, bool) {
 		// What it held before is in the group: mysqld takes a copy of no member that lacks some of it.
 		return tell(core.Stopped, core.MemberDataRemoved, dataRemoved, ForgetData{})
 	}
-	if down < Backoff(f.Mysqld.Failures) {
+	if down < backoff(f.Mysqld.Failures) {
 		return tell(core.Stopped, reason, fmt.Sprintf("mysqld is started again %s after it ended",
-			Backoff(f.Mysqld.Failures)))
+			backoff(f.Mysqld.Failures)))
 	}
 	if d, waits := f.awaitWord(); waits {
 		return d, true
@@ -210,9 +210,9 @@ const scratchAttempts = 3
 const dataRemoved = "a copy of another member's data had begun to replace this one's, and did not end: " +
 	"its data is gone, whatever it says to have executed, and is cloned again"
 
-// Backoff is the pause before mysqld is started again after so many failures in
+// backoff is the pause before mysqld is started again after so many failures in
 // a row: none after the first.
-func Backoff(failures int) time.Duration {
+func backoff(failures int) time.Duration {
 	if failures <= 1 {
 		return 0
 	}

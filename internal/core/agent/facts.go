@@ -123,7 +123,7 @@ type Cluster struct {
 	FailoverFrom string
 	// DelayedFrom is the primary that has spec.failoverDelay to come back; "" for none.
 	DelayedFrom string
-	// PrimarySince is since when the view has told this of the primary; see TellsSamePrimary.
+	// PrimarySince is since when the view has told this of the primary; see tellsSamePrimary.
 	PrimarySince time.Time
 	Diverged     []string
 	Fenced       []string

@@ -82,10 +82,10 @@ func TestALeaseIsTakenFromNobodyWhoHoldsItAtThatEpoch(t *testing.T) {
 
 func TestAPromotionIsConfirmedAnewAfterTheLeaseWasOff(t *testing.T) {
 	on, off := &Cluster{Lease: true}, &Cluster{}
-	if off.KeepsConfirmed(on) {
+	if off.keepsConfirmed(on) {
 		t.Error("with the lease off that was on, an instance that may be told of the past asks nobody")
 	}
-	if !on.KeepsConfirmed(off) || !on.KeepsConfirmed(on) || !off.KeepsConfirmed(off) || !off.KeepsConfirmed(nil) {
+	if !on.keepsConfirmed(off) || !on.keepsConfirmed(on) || !off.keepsConfirmed(off) || !off.keepsConfirmed(nil) {
 		t.Error("it asks again although nothing holds it back less than before")
 	}
 }

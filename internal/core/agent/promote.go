@@ -49,16 +49,16 @@ func (f *Facts) needsLease(p *core.Promotion) bool {
 // was confirmed by it counts as confirmed still.
 func (c *Cluster) Succeed(before *Cluster, now time.Time) (keepsConfirmed bool) {
 	c.PrimarySince = now
-	if c.TellsSamePrimary(before) {
+	if c.tellsSamePrimary(before) {
 		c.PrimarySince = before.PrimarySince
 	}
-	return c.KeepsConfirmed(before)
+	return c.keepsConfirmed(before)
 }
 
-// KeepsConfirmed reports whether a promotion that was confirmed while before was known needs
+// keepsConfirmed reports whether a promotion that was confirmed while before was known needs
 // no other look. It does once the lease is off that was on: this instance may be told of
 // the past, by a watch that goes on where it was cut off, and nothing else would hold it back.
-func (c *Cluster) KeepsConfirmed(before *Cluster) bool {
+func (c *Cluster) keepsConfirmed(before *Cluster) bool {
 	return c.Leased() || before == nil || !before.Leased()
 }
 

@@ -128,9 +128,9 @@ func (f *Facts) waited() time.Duration {
 	return f.Now.Sub(since)
 }
 
-// TellsSamePrimary tells whether two views say the same about who is primary, and of its
+// tellsSamePrimary tells whether two views say the same about who is primary, and of its
 // being replaced.
-func (c *Cluster) TellsSamePrimary(of *Cluster) bool {
+func (c *Cluster) tellsSamePrimary(of *Cluster) bool {
 	if c == nil || of == nil || (c.Promotion == nil) != (of.Promotion == nil) {
 		return false
 	}
