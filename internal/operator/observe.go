@@ -189,7 +189,7 @@ func (ob *observer) instance(ctx context.Context, c *v1alpha1.Cluster, name stri
 	in := observation.Instance(c, name, objs, ob.wanted(ctx, c, name, n))
 	in.EndedPods, in.NotMade = append(in.EndedPods, ob.ended.of(c, name)...), ob.unmade.of(c, name)
 	w := ob.streams.Heard(c.Namespace, name)
-	in.Report, in.Earlier, in.Latest, in.LastExecuted = w.report, w.earlier, w.last, w.executed
+	w.Put(&in)
 	in.Successor, in.Unheard = w.successor, w.unheard
 	return in
 }

@@ -16,14 +16,10 @@ import (
 
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/layout"
 )
 
 const (
-	// earlierKept is how many reports before the last are kept, to find pairs
-	// that may be held against each other.
-	earlierKept = 3
 	// orderDeadline bounds every command to an instance.
 	orderDeadline = 10 * time.Second
 	// refreshDeadline bounds asking an instance for a report.
@@ -41,10 +37,7 @@ type endpoint struct {
 
 // words is what was heard of one instance.
 type words struct {
-	report   core.Fact[core.Report]
-	earlier  []core.Fact[core.Report]
-	last     core.Fact[core.Report]
-	executed core.Fact[gtid.Set]
+	core.Heard
 	// unheard is why the manager cannot be reached; "" while it is heard, or when nobody has tried.
 	unheard string
 	// successor is what came of sending its manager another binary.
@@ -89,10 +82,7 @@ type stream struct {
 	successor *succession
 
 	mu    sync.Mutex
-	words words // without earlier
-	// earlier are the reports before the last, newest first: an array, for a report comes
-	// each second, and is seldom looked at.
-	earlier [earlierKept]core.Fact[core.Report]
+	words words
 	// hearing tells when what the manager says was read.
 	hearing core.Hearing
 	// streamed: what was kept last came by the stream, and was no answer.
@@ -136,11 +126,11 @@ func (st *stream) follow(old *stream) {
 	defer old.mu.Unlock()
 	st.words = old.words
 	if st.to.podUID != old.to.podUID || st.to.address != old.to.address {
-		st.words.report = core.Fact[core.Report]{}
+		st.words.Lose()
 		return
 	}
 	st.successor = old.successor
-	st.earlier, st.hearing, st.looked = old.earlier, old.hearing, old.looked
+	st.hearing, st.looked = old.hearing, old.looked
 }
 
 // Tidy ends the streams of a cluster that nobody answers and nobody will: all but
@@ -204,8 +194,8 @@ func (s *Streams) FirstContact(cluster types.NamespacedName, status *core.Status
 	var all []core.Contact
 	for instance, st := range s.of[cluster] {
 		w := st.heard()
-		all = append(all, core.Contact{Instance: instance, Begun: st.since, Report: w.report,
-			Answered: w.last.Known() || w.unheard != ""})
+		all = append(all, core.Contact{Instance: instance, Begun: st.since, Report: w.Report,
+			Answered: w.Latest.Known() || w.unheard != ""})
 	}
 	s.met[cluster] = !core.IsFirstContact(status, all, time.Now())
 	return !s.met[cluster]
@@ -228,7 +218,7 @@ func (s *Streams) takesWrites(namespace, instance string) bool {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	report, known := st.words.report.Get()
+	report, known := st.words.Report.Get()
 	return known && report.TakesWrites()
 }
 
@@ -239,7 +229,7 @@ func (s *Streams) Lag(namespace, instance string) core.Fact[time.Duration] {
 	if st == nil {
 		return core.Fact[time.Duration]{}
 	}
-	heard := st.heard().report
+	heard := st.heard().Report
 	r, known := heard.Get()
 	if !known || r.Server == nil {
 		return core.Fact[time.Duration]{}
@@ -301,7 +291,7 @@ func (st *stream) stop() {
 func (st *stream) endSilent() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.words.report.Known() {
+	if st.words.Report.Known() {
 		return false
 	}
 	if !st.over {
@@ -330,11 +320,6 @@ func (st *stream) said() words {
 	w := st.words
 	if st.successor != nil {
 		w.successor = st.successor.came()
-	}
-	for _, f := range st.earlier {
-		if f.Known() {
-			w.earlier = append(w.earlier, f)
-		}
 	}
 	return w
 }
@@ -398,21 +383,14 @@ func (st *stream) keep(snap control.Snapshot, begun time.Time, isStreamed bool) 
 	if !isNew {
 		return false
 	}
-	if last, known := w.last.Get(); !known || r.IsOfAnotherManager(last) {
+	if last, known := w.Latest.Get(); !known || r.IsOfAnotherManager(last) {
 		st.successor = nil // that the former one took none, or did, says nothing of this one
 	}
 	repeats := isStreamed && snap.Repeats && st.streamed
 	st.streamed = isStreamed
-	before, known := w.report.Get()
-	if known {
-		copy(st.earlier[1:], st.earlier[:])
-		st.earlier[0] = w.report
-	}
-	w.report = core.Known(r, readAt, now)
-	w.last, w.unheard = w.report, ""
-	if r.Server != nil {
-		w.executed = core.Known(r.Server.Executed, w.report.NotBefore(), w.report.Received())
-	}
+	before, known := w.Report.Get()
+	w.Take(r, readAt, now)
+	w.unheard = ""
 	return !known || !repeats && (matters(before, r) || time.Since(st.looked) >= core.LookAgain && before.HasMoved(r))
 }
 
@@ -423,11 +401,11 @@ func (st *stream) lose(err error) (isNews bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	w, why := &st.words, whyUnheard(err)
-	isNews = w.report.Known() || w.unheard == "" || why != w.unheard && why == st.failed
+	isNews = w.Report.Known() || w.unheard == "" || why != w.unheard && why == st.failed
 	if st.failed = why; isNews {
 		w.unheard = why
 	}
-	w.report, st.earlier = core.Fact[core.Report]{}, [earlierKept]core.Fact[core.Report]{}
+	w.Lose()
 	return isNews
 }
 

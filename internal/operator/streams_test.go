@@ -27,22 +27,22 @@ func TestAReportIsNeverTakenForYoungerThanItCanBe(t *testing.T) {
 	st := &stream{}
 	// What a stream says first was read before the stream was asked for.
 	st.hear(snapshot("a", 10*time.Second, 9600*time.Millisecond), begun)
-	if got, want := st.heard().report.NotBefore(), begun.Add(-400*time.Millisecond); !got.Equal(want) {
+	if got, want := st.heard().Report.NotBefore(), begun.Add(-400*time.Millisecond); !got.Equal(want) {
 		t.Errorf("the first report is %s from the request, want %s", got.Sub(begun), want.Sub(begun))
 	}
 	st.hear(snapshot("a", 10*time.Second, 11*time.Second), begun)
-	if got, want := st.heard().report.NotBefore(), begun.Add(time.Second); !got.Equal(want) {
+	if got, want := st.heard().Report.NotBefore(), begun.Add(time.Second); !got.Equal(want) {
 		t.Errorf("the second report is %s from the request, want %s", got.Sub(begun), want.Sub(begun))
 	}
 	// An answer that was asked for later, on a quicker way, bounds all the more.
 	later := begun.Add(1500 * time.Millisecond)
 	st.hear(snapshot("a", 11200*time.Millisecond, 11210*time.Millisecond), later)
-	if got, want := st.heard().report.NotBefore(), later.Add(10*time.Millisecond); !got.Equal(want) {
+	if got, want := st.heard().Report.NotBefore(), later.Add(10*time.Millisecond); !got.Equal(want) {
 		t.Errorf("the answer is %s from its request, want %s", got.Sub(later), want.Sub(later))
 	}
 	// And what the stream says after it is not dropped for its looser bound.
 	st.hear(snapshot("a", 10*time.Second, 11220*time.Millisecond), begun)
-	if got, want := st.heard().report.NotBefore(), later.Add(20*time.Millisecond); !got.Equal(want) {
+	if got, want := st.heard().Report.NotBefore(), later.Add(20*time.Millisecond); !got.Equal(want) {
 		t.Errorf("the stream's next report is %s from the request, want %s", got.Sub(later), want.Sub(later))
 	}
 }
@@ -55,7 +55,7 @@ func TestAnOvertakenReportIsDropped(t *testing.T) {
 	if st.hear(old, time.Now()) {
 		t.Error("a report that was overtaken counts")
 	}
-	if r, _ := st.heard().report.Get(); r.State == core.Stopped {
+	if r, _ := st.heard().Report.Get(); r.State == core.Stopped {
 		t.Error("a report that was overtaken replaced a younger one")
 	}
 	restarted := snapshot("b", 0, time.Millisecond)
@@ -90,15 +90,15 @@ func TestWhatAPodHasSaidOutlivesACertificate(t *testing.T) {
 			st.hear(snapshot("a", time.Second, 3*time.Second), time.Now())
 			s.Keep(clusterKey, "c-1", c.to)
 			got, now := s.Heard("ns", "c-1"), s.stream("ns", "c-1")
-			if got.report.Known() != c.word || len(got.earlier) > 0 != c.word || !got.last.Known() {
-				t.Errorf("the report is known: %t, with %d earlier; the last word: %t", got.report.Known(),
-					len(got.earlier), got.last.Known())
+			if got.Report.Known() != c.word || len(got.Earlier()) > 0 != c.word || !got.Latest.Known() {
+				t.Errorf("the report is known: %t, with %d earlier; the last word: %t", got.Report.Known(),
+					len(got.Earlier()), got.Latest.Known())
 			}
 			if isHeard := now.hear(snapshot("a", time.Second, 2*time.Second), time.Now()); isHeard && c.word {
 				t.Error("a report that was overtaken counts again")
 			}
 			now.lose(errors.New("it does not take this certificate"))
-			if s.Heard("ns", "c-1").report.Known() {
+			if s.Heard("ns", "c-1").Report.Known() {
 				t.Error("a manager that cannot be reached by the new certificate counts as heard")
 			}
 		})
@@ -187,12 +187,12 @@ func TestStreamsEndWithThoseTheySpeakTo(t *testing.T) {
 	if alive("c-2") || alive("c-3") {
 		t.Error("somebody is called who is gone")
 	}
-	if !r.streams.Heard("ns", "c-2").last.Known() || r.streams.Heard("ns", "c-3").last.Known() {
+	if !r.streams.Heard("ns", "c-2").Latest.Known() || r.streams.Heard("ns", "c-3").Latest.Known() {
 		t.Error("a member's last word is kept, and nobody else's")
 	}
 	must(t, api.Create(t.Context(), anew))
 	must(t, r.listen(t.Context(), gone, ca))
-	if !alive("c-2") || !r.streams.Heard("ns", "c-2").last.Known() {
+	if !alive("c-2") || !r.streams.Heard("ns", "c-2").Latest.Known() {
 		t.Error("a new Pod of a member is not listened to, or its former word is lost")
 	}
 }

@@ -206,8 +206,7 @@ func (r *Reconciler) says(instance string, report core.Report) {
 	now := time.Now()
 	st := &stream{cluster: clusterKey, since: now, cancel: func() {},
 		client: control.NewClient("127.0.0.1:1", &tls.Config{})}
-	st.words.report = core.Known(report, now, now)
-	st.words.last = st.words.report
+	st.words.Take(report, now, now)
 	r.streams.put(types.NamespacedName{Namespace: "ns", Name: instance}, st)
 }
 

@@ -60,8 +60,7 @@ func (op *operator) instance(c *clusterObject, name string, read time.Time) core
 	}
 	if st := op.streams[name]; st != nil {
 		st.catchUp()
-		h := &st.words
-		in.Report, in.Earlier, in.Latest, in.LastExecuted = h.report, h.earlier, h.last, h.executed
+		st.words.Put(&in)
 	}
 	return in
 }

@@ -341,7 +341,7 @@ func (op *operator) listen(s *core.Status) {
 		if old != nil {
 			old.catchUp()
 			st.words = old.words
-			st.words.report, st.words.earlier = core.Fact[core.Report]{}, nil
+			st.words.Lose()
 			old.stop()
 		} else {
 			op.order = append(op.order, name)
@@ -358,7 +358,7 @@ func (op *operator) listen(s *core.Status) {
 func (op *operator) tidy(keep, members []string) {
 	for _, name := range slices.Clone(op.order) {
 		st := op.streams[name]
-		if slices.Contains(keep, name) || st.words.report.Known() {
+		if slices.Contains(keep, name) || st.words.Report.Known() {
 			continue
 		}
 		st.stop()
@@ -376,8 +376,8 @@ func (op *operator) isFirstContact(status *core.Status) bool {
 	var all []core.Contact
 	for _, name := range op.order {
 		st := op.streams[name]
-		all = append(all, core.Contact{Instance: name, Begun: time.Unix(0, 0).Add(st.since), Report: st.words.report,
-			Answered: st.words.last.Known() || st.words.lastFail != ""})
+		all = append(all, core.Contact{Instance: name, Begun: time.Unix(0, 0).Add(st.since), Report: st.words.Report,
+			Answered: st.words.Latest.Known() || st.words.lastFail != ""})
 	}
 	op.met = !core.IsFirstContact(status, all, time.Unix(0, 0).Add(op.w.now))
 	return !op.met

@@ -16,8 +16,8 @@ import (
 var notSimulated = map[string]string{
 	"of Group Replication, which internal/core/group simulates": "HasQuorum HasView IsClosed IsQuorate IsSurvivor " +
 		"IsUndecided MemberWrites RefusesReboot RunsGroup SeeView TakeReboot View",
-	"words, metrics and conditions, which nobody decides by": "EndsCommits InstanceIn IsUsedBy Lag NodeName " +
-		"PassedText Percent TakesWrites TimesOf WaitsForNobody WhyUnheard",
+	"words, metrics and conditions, which nobody decides by": "EndsCommits InstanceIn IsUsedBy Lag NodeName NotBefore PassedText Percent Received " +
+		"TakesWrites TimesOf WaitsForNobody WhyUnheard",
 	"how data are made, which the model does in one moment": "AmountAt MakesData Replaced Statements",
 	"how a binary is replaced in place":                     "MayNotHandOver",
 	"what the server's configuration says":                  "CountsReaders DropsRelayLogs HasLease",

@@ -6,21 +6,16 @@ import (
 
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/gtid"
 )
 
 const (
 	orderDeadline = 10 * time.Second
 	refreshLimit  = 2 * time.Second
-	earlierKept   = 3
 )
 
 // words is what was heard of one instance.
 type words struct {
-	report   core.Fact[core.Report]
-	earlier  []core.Fact[core.Report]
-	last     core.Fact[core.Report]
-	executed core.Fact[gtid.Set]
+	core.Heard
 	lastFail string
 }
 
@@ -97,8 +92,9 @@ func (st *statusStream) lost(why string) {
 		st.m = nil
 	}
 	w := &st.words
-	was, isFirst := w.report.Known(), w.lastFail == ""
-	w.report, w.earlier, w.lastFail = core.Fact[core.Report]{}, nil, why
+	was, isFirst := w.Report.Known(), w.lastFail == ""
+	w.Lose()
+	w.lastFail = why
 	if was {
 		op.w.tell("%s: hears %s no more (%s)", op.id, st.instance, why)
 	}
@@ -255,15 +251,9 @@ func (st *statusStream) hear(snap control.Snapshot, begun time.Duration) bool {
 	if !st.hearing.IsMeasured() {
 		st.measure()
 	}
-	before, known := w.report.Get()
-	if known {
-		w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
-	}
-	w.report = core.Known(r, readAt, now)
-	w.last, w.lastFail = w.report, ""
-	if r.Server != nil {
-		w.executed = core.Known(r.Server.Executed, w.report.NotBefore(), w.report.Received())
-	}
+	before, known := w.Report.Get()
+	w.Take(r, readAt, now)
+	w.lastFail = ""
 	op.notice()
 	return !known || !sameButPositions(&before, &r)
 }
@@ -316,7 +306,7 @@ func (st *statusStream) catchUp() {
 	if last <= st.heardAt {
 		return
 	}
-	r, known := st.words.report.Get()
+	r, known := st.words.Report.Get()
 	if !known || !sameButPositions(&r, &m.last) {
 		return
 	}
@@ -343,9 +333,9 @@ func (st *statusStream) repeat(r core.Report, at time.Duration) {
 	if !isNew {
 		return
 	}
-	w.earlier = append([]core.Fact[core.Report]{w.report}, w.earlier[:min(len(w.earlier), earlierKept-1)]...)
-	w.report = core.Known(r, readAt, received)
-	w.last = w.report
+	executed := w.Executed
+	w.Take(r, readAt, received)
+	w.Executed = executed
 }
 
 // serverHeard is when mysqld had been asked last at a moment, since when it has said nothing else.

@@ -298,9 +298,10 @@ func (m *model) when(after time.Duration, what string, still func() bool, do fun
 func (m *model) hearAll() {
 	for i := range m.o.Instances {
 		in, now := &m.o.Instances[i], m.o.Now
-		t := m.managers[in.Name]
+		t, h := m.managers[in.Name], in.Heard()
 		if !t.reachable {
-			in.Report, in.Earlier = core.Fact[core.Report]{}, nil
+			h.Lose()
+			h.Put(in)
 			continue
 		}
 		if t.dead {
@@ -310,14 +311,8 @@ func (m *model) hearAll() {
 		if r.Withheld != nil {
 			r.Withheld.Seconds = int(now.Sub(t.withheldAt).Seconds())
 		}
-		if in.Report.Known() {
-			in.Earlier = append([]core.Fact[core.Report]{in.Report}, in.Earlier[:min(len(in.Earlier), 2)]...)
-		}
-		in.Report = core.Known(r, now, now)
-		in.Latest = in.Report
-		if r.Server != nil {
-			in.LastExecuted = core.Known(r.Server.Executed, now, now)
-		}
+		h.Take(r, now, now)
+		h.Put(in)
 	}
 }
 

@@ -47,9 +47,7 @@ type inst struct {
 	truth   core.Report
 	lost    bool // the operator cannot reach the manager
 	cut     bool // nor do its replicas reach it
-	heard   []core.Fact[core.Report]
-	last    core.Fact[core.Report]
-	had     core.Fact[gtid.Set]
+	heard   core.Heard
 	// withheldAt is when the manager stopped receiving, renewedAt when it renewed
 	// the lease last.
 	withheldAt, renewedAt time.Time
@@ -159,15 +157,10 @@ func (w *world) hear(in *inst) {
 	if r.State != core.Running {
 		r.Server = nil
 	}
-	if last, known := in.last.Get(); !known || r.IsOfAnotherManager(last) {
+	if last, known := in.heard.Latest.Get(); !known || r.IsOfAnotherManager(last) {
 		in.successor = core.Successor{}
 	}
-	f := core.Known(r, w.now, w.now)
-	in.heard = append([]core.Fact[core.Report]{f}, in.heard[:min(len(in.heard), 3)]...)
-	in.last = f
-	if r.Server != nil {
-		in.had = core.Known(r.Server.Executed, w.now, w.now)
-	}
+	in.heard.Take(r, w.now, w.now)
 }
 
 // hearAll: replicas first, so that the primary's word is the later one.
@@ -186,7 +179,8 @@ func (w *world) hearAll() {
 }
 
 func (w *world) lose(in *inst) {
-	in.lost, in.heard = true, nil
+	in.lost = true
+	in.heard.Lose()
 }
 
 // observe builds what the operator's shell would.
@@ -198,17 +192,14 @@ func (w *world) observe() core.Observation {
 	o.Cluster.Lease = core.Known(w.lease, w.now, w.now)
 	for _, in := range w.insts {
 		out := core.Instance{Name: in.name, Ordinal: in.ordinal, HeldBy: in.heldBy,
-			Unheard: w.unheard[in.name], Latest: in.last,
-			LastExecuted: in.had, EndedPods: in.ended, NotMade: in.notMade, BackedUp: in.backedUp,
+			Unheard: w.unheard[in.name], EndedPods: in.ended, NotMade: in.notMade, BackedUp: in.backedUp,
 			Successor: in.successor}
 		if !in.blind {
 			out.Pod = core.Known(in.pod, w.now, w.now)
 			out.Volume = core.Known(in.volume, w.now, w.now)
 			out.Node = core.Known(in.node, w.now, w.now)
 		}
-		if len(in.heard) > 0 {
-			out.Report, out.Earlier = in.heard[0], in.heard[1:]
-		}
+		in.heard.Put(&out)
 		o.Instances = append(o.Instances, out)
 	}
 	return o
@@ -225,7 +216,7 @@ func (w *world) setClock(by time.Duration) {
 // restartOperator forgets all that is not in status, and hears everybody again.
 func (w *world) restartOperator() {
 	for _, in := range w.insts {
-		in.heard, in.last, in.ended, in.notMade, in.had = nil, core.Fact[core.Report]{}, nil, nil, core.Fact[gtid.Set]{}
+		in.heard, in.ended, in.notMade = core.Heard{}, nil, nil
 	}
 	w.lease.UnchangedSince, w.memory = w.now, core.Carried{}
 	w.hearAll()
@@ -316,7 +307,8 @@ func (w *world) endPod(in *inst) {
 		return
 	}
 	in.ended = append(in.ended, in.pod.UID)
-	in.pod, in.heard = core.Pod{}, nil
+	in.pod = core.Pod{}
+	in.heard.Lose()
 	in.truth.WritableEpoch = 0
 	if !in.volume.Exists || in.volume.Deleting {
 		w.wipe(in)

@@ -221,7 +221,7 @@ func (s *script) about(verb string, a args) string {
 		}
 		s.w.hear(in)
 		if age != 0 {
-			in.heard[0] = core.Known(in.truth, s.w.now.Add(age), s.w.now)
+			in.heard.Report = core.Known(in.truth, s.w.now.Add(age), s.w.now)
 		}
 	case "backup":
 		in.backedUp = a.keys[0] == "begins"
@@ -358,22 +358,23 @@ func (s *script) problem(td *datadriven.TestData, a args) {
 func (s *script) setPod(in *inst, key, value string) {
 	switch key {
 	case "gone":
-		in.pod, in.heard = core.Pod{}, nil
+		in.pod = core.Pod{}
+		in.heard.Lose()
 	case "deleted":
 		s.w.endPod(in)
 	case "new":
 		s.w.startPod(in)
-		in.heard = nil
+		in.heard.Lose()
 		if value != "" {
-			in.pod.Node, in.truth.Node = value, value
-			in.truth.VolumeLocked = true
+			in.pod.Node, in.truth.Node, in.truth.VolumeLocked = value, value, true
 		}
 	case "awaited":
 		in.pod.Awaited = value
 	case "keeps-manager":
 		in.keepsManager = value
 	case "unscheduled":
-		in.pod.Node, in.pod.NeverStarted, in.heard = "", true, nil
+		in.pod.Node, in.pod.NeverStarted = "", true
+		in.heard.Lose()
 	case "terminating":
 		in.pod.Terminating, in.truth.Terminating, in.pod.Grace = true, true, 30*time.Minute
 		if value != "" {
@@ -383,9 +384,11 @@ func (s *script) setPod(in *inst, key, value string) {
 		}
 		s.w.hear(in)
 	case "terminated":
-		in.pod.Terminated, in.heard = true, nil
+		in.pod.Terminated = true
+		in.heard.Lose()
 	case "rejected": // and its manager can no longer be reached
-		in.pod.Rejected, in.lost, in.heard = true, true, nil
+		in.pod.Rejected = true
+		s.w.lose(in)
 	case "ready":
 		in.pod.Ready = value == "yes"
 	case "outdated", "current":
@@ -395,24 +398,28 @@ func (s *script) setPod(in *inst, key, value string) {
 	case "old-image", "new-image":
 		in.pod.OldImage = key == "old-image"
 	case "unstarted":
-		in.pod.NeverStarted, in.heard = true, nil
+		in.pod.NeverStarted = true
+		in.heard.Lose()
 	case "demote", "undemote":
 		in.pod.DemoteRequested = key == "demote"
-	case "fence":
-		in.pod.FencingRequested = true
-	case "unfence":
-		in.pod.FencingRequested = false
+	case "fence", "unfence":
+		in.pod.FencingRequested = key == "fence"
 	case "node":
 		in.pod.Node = value
 	case "waiting":
-		if in.pod.Waiting = nil; value == "" {
-			return
-		}
-		reason, message, _ := strings.Cut(value, ":")
-		in.pod.Waiting = &core.Problem{Reason: core.Reason(reason), Message: message}
+		in.pod.Waiting = waitsFor(value)
 	default:
 		s.t.Fatalf("unknown pod fact %q", key)
 	}
+}
+
+// waitsFor reads "reason:message".
+func waitsFor(text string) *core.Problem {
+	reason, message, _ := strings.Cut(text, ":")
+	if text == "" {
+		return nil
+	}
+	return &core.Problem{Reason: core.Reason(reason), Message: message}
 }
 
 func (s *script) setVolume(in *inst, key string) {

@@ -276,7 +276,8 @@ func (s *sim) reach(in *inst) {
 
 func (s *sim) terminate(in *inst) {
 	if in.pod.Exists && !in.cut {
-		in.pod.Terminated, in.heard = true, nil
+		in.pod.Terminated = true
+		in.heard.Lose()
 		in.truth.WritableEpoch = 0
 	}
 }
