@@ -333,9 +333,7 @@ func (st *statusStream) repeat(r core.Report, at time.Duration) {
 	if !isNew {
 		return
 	}
-	executed := w.Executed
 	w.Take(r, readAt, received)
-	w.Executed = executed
 }
 
 // serverHeard is when mysqld had been asked last at a moment, since when it has said nothing else.
