@@ -259,11 +259,8 @@ func (w *world) ask(in *instance, a agent.AskPrimary) bool {
 		in.m.askFailed = a.Instance + " does not answer"
 		return false
 	}
-	s := w.server(p)
 	in.m.askFailed = ""
-	position := &agent.Position{Instance: p.name, Epoch: a.Epoch, At: w.now, Mine: in.holds(),
-		Executed: s.Holds(), UUID: s.UUID,
-		SeenEpoch: p.m.seen, InGroup: s.Group.IsQuorate()}
+	position := a.Answered(core.Report{Server: w.server(p), SeenEpoch: p.m.seen}, in.holds(), w.now)
 	position.After(in.m.position)
 	in.m.position = position
 	return true
