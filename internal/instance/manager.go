@@ -175,19 +175,18 @@ func (m *manager) known() *agent.Facts {
 	f := &agent.Facts{
 		Now: time.Now(), Me: m.opt.Instance, PodUID: m.opt.PodUID, Node: m.opt.Node, Cluster: s.cluster.view,
 		Locked: s.volume.locked, Data: s.volume.data, Foreign: s.volume.foreign, WasFenced: m.worker.said().wasFenced,
-		Activity: goesOn, MovedAt: m.activities.movedAt(), Server: s.status.server, WritableEpoch: s.mysqld.writable,
+		Activity: goesOn, MovedAt: m.activities.movedAt(), WritableEpoch: s.mysqld.writable,
 		Primary: peers.primary,
 		Asking:  peers.asking || time.Now().Before(peers.again), AskFailed: peers.failed,
 		Maintenance: errant.Maintenance, Statements: errant.Statements(),
 		Donor: clone.donor, CloneError: clone.lastError(),
 		RestartEpoch: s.mysqld.restart, Problem: s.mysqld.problem, TerminatingSince: s.terminating, Mysqld: m.process(),
+		ApplyTriedAt: s.status.applying.tried,
 	}
 	f.LeaseEpoch, f.LeaseRenewed = m.lease.held()
 	f.ConfirmedEpoch = s.cluster.confirmed
 	f.Vouches = m.voucher.given(f.Cluster)
-	if !f.Mysqld.Answers {
-		f.Server = nil
-	}
+	f.TakeServer(s.status.server, m.opt.Peer, s.status.receiveTry)
 	if m.record != nil {
 		r := m.record.get()
 		f.NoWritesBelow, f.WasPrimaryEpoch = r.NoWritesBelow, r.WasPrimaryEpoch
@@ -196,13 +195,10 @@ func (m *manager) known() *agent.Facts {
 		f.MayLack, f.Unnoted = r.Received.MayLack, !r.Received.Noted
 		f.Word = peers.word
 		f.Elsewhere = peers.elsewhere
-		if f.Mysqld.MayHaveTail() {
-			f.TailEpoch, f.TailBase = r.tail()
-		}
+		f.TakeTail(r.tail)
 		f.Member = m.membership.of(r.GroupOf)
 		f.Member.ViewEpoch = s.cluster.latest.Epoch
 	}
-	m.replicationFacts(f)
 	return f
 }
 
@@ -222,21 +218,6 @@ func (m *manager) process() agent.Mysqld {
 		p.StartedAt = s.mysqld.proc.started
 	}
 	return p
-}
-
-func (m *manager) replicationFacts(f *agent.Facts) {
-	if f.Server == nil || f.Server.Replication == nil {
-		return
-	}
-	r := f.Server.Replication
-	f.Replicating = r.SourceHost
-	if promoted := f.Promoted(); promoted != "" && m.opt.Peer(promoted) == r.SourceHost {
-		f.Replicating = promoted
-	}
-	if !r.IORunning && r.IOError != "" {
-		f.ReceiveFailedAt = m.st.status.receiveTry
-	}
-	f.ApplyTriedAt = m.st.status.applying.tried
 }
 
 // answers reports whether mysqld has answered lately, and could keep what it is told, which it cannot

@@ -5,6 +5,7 @@ import (
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/gtid"
 )
 
 // manager is one run of an instance manager: what internal/instance is in
@@ -214,7 +215,7 @@ func (m *manager) facts() *agent.Facts {
 	f := &agent.Facts{
 		Now: m.moment(m.w.now), Me: m.me, PodUID: m.uid, Node: m.node.name,
 		Cluster: m.view, Locked: m.locked, Data: m.data, WasFenced: m.wasFenced,
-		Activity: m.activity, Server: m.server, WritableEpoch: m.writable, Primary: m.primary,
+		Activity: m.activity, WritableEpoch: m.writable, Primary: m.primary,
 		Asking: m.asking || m.w.now < m.askAgain, AskFailed: m.askFailed,
 		Donor: m.donor, RestartEpoch: m.restart, Problem: m.problem, TerminatingSince: m.moment(m.terminating),
 		Mysqld: agent.Mysqld{Up: up, Accepted: m.accepted, Answers: m.answers(), AnsweredAt: m.moment(m.answered),
@@ -224,24 +225,14 @@ func (m *manager) facts() *agent.Facts {
 		LeaseEpoch: m.lease.epoch, LeaseRenewed: m.moment(m.lease.renewed), Vouches: m.vouches.Of(m.view),
 		ConfirmedEpoch: m.confirmed,
 	}
-	if !f.Mysqld.Answers {
-		f.Server = nil
-	}
+	f.TakeServer(m.server, nameItself, m.moment(m.receiveTry))
 	if m.locked {
 		r := m.volume.record
 		f.NoWritesBelow, f.WasPrimaryEpoch = r.noWritesBelow, r.wasPrimaryEpoch
 		f.Acks, f.AcksEpoch = r.acks, r.acksEpoch
 		f.NoReceivingBelow = r.noReceivingBelow
-		if f.Mysqld.MayHaveTail() {
-			f.TailEpoch, f.TailBase = r.tailEpoch, r.tailBase
-		}
+		f.TakeTail(func() (int64, gtid.Set) { return r.tailEpoch, r.tailBase })
 		f.Word, f.MayLack, f.Elsewhere = m.word, r.cached.MayLack, m.elsewhere
-	}
-	if f.Server != nil && f.Server.Replication != nil {
-		f.Replicating = f.Server.Replication.SourceHost
-		if r := f.Server.Replication; !r.IORunning && r.IOError != "" {
-			f.ReceiveFailedAt = m.moment(m.receiveTry)
-		}
 	}
 	if m.w.mut.Facts != nil {
 		m.w.mut.Facts(f)

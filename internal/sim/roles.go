@@ -284,7 +284,7 @@ func (m *manager) requireAcks(a agent.Awaits, done func(string)) {
 	r := &m.volume.record
 	forEver := m.view.WaitsForEver()
 	promised, begins := r.promised().Before(a, forEver && a.Acks > 0 || m.w.mut.TailAlways, m.mayWrite)
-	if r.setPromised(promised); r.tailEpoch == 0 {
+	if r.setPromised(promised); !promised.MayHaveTail() {
 		r.tailBase = gtid.Set{}
 	}
 	timeout := m.w.conf.ackTimeout

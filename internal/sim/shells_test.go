@@ -27,7 +27,7 @@ var notSimulated = map[string]string{
 	"adopting what a replica has beyond the primary, which a human orders": "RefusesAdoption",
 	"readers of a replica, of which the model has none":                    "Lags",
 	"a look at the facts of one moment, by a question of the shell's own": "Asked Exists IsKnown IsOfAnotherManager " +
-		"Leaving Promoted StartsStill",
+		"Leaving StartsStill",
 	"when to look again: the model looks more often":            "HasMoved IsAtRest UntilIsolationLook",
 	"a comparison that the model makes without copying reports": "WithoutPositions",
 }
