@@ -31,7 +31,31 @@ const (
 	LookAgain = 5 * time.Second
 	// LookAtRest is for one that is at rest, and of which no position changes.
 	LookAtRest = 30 * time.Second
+	// TryAgain is for one of which something could not be carried out.
+	TryAgain = time.Second
+	// PassesAtOnce is how often it is looked at, at most, before others have their turn, and TurnOver is
+	// how long they have it.
+	PassesAtOnce = 12
+	TurnOver     = 100 * time.Millisecond
 )
+
+// LookIn is when to look again once the plan is carried out, or part of it failed.
+func (p Plan) LookIn(failed bool) time.Duration {
+	next := LookAgain
+	if p.IsAtRest() {
+		next = LookAtRest // whoever listens wakes earlier where a position changes
+	}
+	if failed {
+		next = min(next, TryAgain)
+	}
+	if p.Recheck > 0 {
+		next = min(next, p.Recheck)
+	}
+	return next
+}
+
+// GoesOn reports whether to look again at once. Where an order was refused, the same would be ordered.
+func (p Plan) GoesOn(refused bool) bool { return p.Again && !refused }
 
 // IsAtRest reports whether all is well and nothing is being done: whatever changes that is
 // heard, or its time is in Recheck.

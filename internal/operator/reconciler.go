@@ -26,8 +26,6 @@ import (
 )
 
 const (
-	// passes bounds how often one reconcile looks again at once.
-	passes = 12
 	// mendAgain is when something that the user has to mend is looked at again.
 	mendAgain = 3 * time.Second
 	// preparedLife is how long the Secrets, roles and Services of a cluster are assumed
@@ -70,7 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	r.Metrics.Meets(req.NamespacedName)
 	ca, problem := r.prepare(ctx, c)
-	for range passes {
+	for range core.PassesAtOnce {
 		next, again, err := r.pass(ctx, &c, ca, problem)
 		if apierrors.IsConflict(err) {
 			if c, err = r.reread(ctx, c); c == nil || err != nil {
@@ -85,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{RequeueAfter: next}, nil
 		}
 	}
-	return ctrl.Result{RequeueAfter: 100 * time.Millisecond}, nil
+	return ctrl.Result{RequeueAfter: core.TurnOver}, nil
 }
 
 // pass observes, decides, publishes and acts once.
@@ -125,24 +123,14 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 		done.standing = append(done.standing, err)
 	}
 	r.noteFailure(ctx, *c, done)
-	failed := done.err()
-	next = core.LookAgain
-	if plan.IsAtRest() {
-		next = core.LookAtRest // streams wake earlier where a position changes
-	}
+	next = plan.LookIn(done.err() != nil || !follow)
 	if problem != nil {
-		next = mendAgain
-	}
-	if failed != nil || !follow {
-		next = min(next, time.Second)
-	}
-	if plan.Recheck > 0 {
-		next = min(next, plan.Recheck)
+		next = min(next, mendAgain)
 	}
 	if due > 0 {
 		next = min(next, due)
 	}
-	return next, plan.Again && len(done.orders) == 0, nil
+	return next, plan.GoesOn(len(done.orders) > 0), nil
 }
 
 // isFirstContact reports whether too little was heard yet to decide. The status is read for that

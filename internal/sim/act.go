@@ -102,7 +102,7 @@ func (op *operator) next(again bool, after time.Duration) {
 	case again && op.left > 0:
 		op.pass()
 	case again:
-		op.rest(100 * time.Millisecond)
+		op.rest(core.TurnOver)
 	default:
 		op.rest(after)
 	}
@@ -143,16 +143,11 @@ func (a *acting) done() {
 		return
 	}
 	op.failures = 0
-	after := backstop
-	if a.refused > 0 || op.failed != "" {
-		after = time.Second
-	}
-	if r := a.plan.Recheck; r > 0 {
-		after = min(after, r)
-	}
-	// Nothing was heard: the backstop would decide the same.
+	// No position that changes wakes it here.
+	after := min(core.LookAgain, a.plan.LookIn(a.refused > 0 || op.failed != ""))
+	// Nothing was heard: to look again would decide the same.
 	op.lazy = len(a.plan.Effects) == 0 && a.plan.Recheck == 0 && !op.news
-	op.next(a.plan.Again && a.refused == 0, after)
+	op.next(a.plan.GoesOn(a.refused > 0), after)
 }
 
 // command is one call to a manager, with an order or, when that is nil, for a report alone; the

@@ -10,11 +10,6 @@ import (
 	"cnmsql.co/internal/core/async"
 )
 
-const (
-	passes   = 12
-	backstop = 5 * time.Second
-)
-
 // operator is one run of the operator: what internal/operator is in reality,
 // around the real async.Decide.
 type operator struct {
@@ -135,7 +130,7 @@ func (op *operator) reconcile() {
 	if op.running || !op.woken {
 		return
 	}
-	op.woken, op.running, op.left = false, true, passes
+	op.woken, op.running, op.left = false, true, core.PassesAtOnce
 	op.prepare()
 	op.pass()
 }
@@ -178,7 +173,7 @@ func (op *operator) notice() {
 	op.news = true
 	if op.lazy {
 		op.lazy = false
-		op.alarm(max(time.Millisecond, op.rested+backstop-op.w.now))
+		op.alarm(max(time.Millisecond, op.rested+core.LookAgain-op.w.now))
 	}
 }
 

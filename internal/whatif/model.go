@@ -15,10 +15,8 @@ import (
 const (
 	// step is how long an order and its answer take.
 	step = 5 * time.Millisecond
-	// look is how often the operator looks at a cluster of which it hears nothing new.
-	look = 5 * time.Second
 	// quiet is how long nothing changes before the play is over.
-	quiet = 3 * look
+	quiet = 3 * core.LookAgain
 	// passes and horizon bound a play that does not end.
 	passes  = 20000
 	horizon = 24 * time.Hour
@@ -211,7 +209,7 @@ func (m *model) publish(plan core.Plan) bool {
 // again; false when nothing will.
 func (m *model) wait(recheck time.Duration) bool {
 	m.coming = slices.DeleteFunc(m.coming, func(h happening) bool { return h.still != nil && !h.still() })
-	until, why := m.o.Now.Add(look), m.decided()
+	until, why := m.o.Now.Add(core.LookAgain), m.decided()
 	if recheck > 0 {
 		until = m.o.Now.Add(recheck)
 	}
