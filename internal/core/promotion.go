@@ -59,6 +59,15 @@ type Promotion struct {
 // none where there is no promotion.
 func (p *Promotion) IsLossless() bool { return p != nil && p.LosslessSince > 0 }
 
+// NodeToWatch is the node of the Pod that may be writable, as it was promoted, and for any other instance that
+// its Pod is on, podNode; "" when it has none yet.
+func (p *Promotion) NodeToWatch(instance, podNode string) string {
+	if p != nil && p.Instance == instance && p.Node != "" {
+		return p.Node
+	}
+	return podNode
+}
+
 // IsUsedBy reports whether an instance says that it takes writes by this promotion.
 func (p *Promotion) IsUsedBy(instance string, r Report) bool {
 	return p != nil && p.Instance == instance && p.Epoch == r.WritableEpoch

@@ -124,13 +124,15 @@ func endedWitnesses(c *v1alpha1.Cluster, name string, nodes map[string]*corev1.N
 // NodeToWatch returns the node of the Pod that may be writable, as it was promoted, and for any
 // other instance that of its Pod; "" when there is no Pod (nil), or it has no node yet.
 func NodeToWatch(c *v1alpha1.Cluster, name string, pod *corev1.Pod) string {
-	if p := c.Status.Promotion; p != nil && p.Instance == name && p.Node != "" {
-		return p.Node
+	var promotion *core.Promotion
+	if p := c.Status.Promotion; p != nil {
+		promotion = &core.Promotion{Instance: p.Instance, Node: p.Node}
 	}
+	var node string
 	if pod != nil {
-		return pod.Spec.NodeName
+		node = pod.Spec.NodeName
 	}
-	return ""
+	return promotion.NodeToWatch(name, node)
 }
 
 // NodeFacts turns a Node into facts; a nil Node is the fact that there is none.

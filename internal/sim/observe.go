@@ -70,19 +70,17 @@ func podFacts(p *podObject, c *clusterObject) core.Pod {
 		return core.Pod{}
 	}
 	return core.Pod{Exists: true, UID: p.uid, Node: p.node, Awaited: p.awaited, Ready: p.ready, Terminating: p.deleting,
-		Grace: 30 * time.Minute, Terminated: p.deleting && p.ended,
+		Grace: 30 * time.Minute, Terminated: p.ended,
 		Current: p.template == podTemplate{c.spec.template, c.spec.durability.Mode}, NeverStarted: !p.started,
 		DemoteRequested: p.demote, FencingRequested: p.fence, Role: p.role, Routable: p.routable}
 }
 
 func nodeToWatch(c *clusterObject, name string, pod *podObject) string {
-	if p := c.status.Promotion; p != nil && p.Instance == name && p.Node != "" {
-		return p.Node
-	}
+	var node string
 	if pod != nil {
-		return pod.node
+		node = pod.node
 	}
-	return ""
+	return c.status.Promotion.NodeToWatch(name, node)
 }
 
 func nodeFacts(n *nodeObject) core.Node {
