@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,4 +31,58 @@ func AwaitedNumber(name string) (n int, many bool) {
 		return 0, false
 	}
 	return n, many
+}
+
+// How many names and UIDs are remembered for an instance.
+const (
+	NotMadeKept = 16
+	EndedKept   = 8
+)
+
+// NotMade remembers by which names Pods of one instance are awaited that were surely never made, or never
+// had a node: what is awaited by them cannot take writes.
+type NotMade struct {
+	names []string
+	// last is the name by which a Pod was asked for last. It may be under way.
+	last string
+}
+
+// Ask notes that a Pod is about to be made by that name. It may exist from now on.
+func (m *NotMade) Ask(name string) {
+	m.names = slices.DeleteFunc(m.Names(), func(n string) bool { return n == name })
+	m.last = name
+}
+
+// Refused notes that no Pod was made by that name, or that it never had a node.
+func (m *NotMade) Refused(name string) {
+	if name != "" {
+		m.names = withLast(m.names, name, NotMadeKept)
+	}
+}
+
+// Unasked notes that no Pod is asked for by that name. Of the name that was asked for last it says nothing,
+// because that Pod may be made yet.
+func (m *NotMade) Unasked(name string) {
+	if m.last != name {
+		m.Refused(name)
+	}
+}
+
+// Names are those names.
+func (m NotMade) Names() []string { return slices.Clone(m.names) }
+
+// EndedPods are the UIDs of Pods of one instance of which the kubelet reported the end before they were
+// removed: the report is a proof that the object can no longer give.
+type EndedPods []string
+
+// With is with another one.
+func (e EndedPods) With(uid string) EndedPods { return withLast(e, uid, EndedKept) }
+
+// withLast adds one that is not there yet, and forgets the first beyond so many.
+func withLast[S ~[]string](all S, one string, kept int) S {
+	if slices.Contains(all, one) {
+		return all
+	}
+	all = append(slices.Clip(all), one)
+	return all[max(0, len(all)-kept):]
 }

@@ -11,18 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/observation"
 )
 
-// endedKept is how many ended Pods are remembered for an instance.
-const endedKept = 8
-
-// endedPods remembers which Pods the kubelet reported terminated before they were
-// deleted: the report is a proof that the deleted object can no longer give. They are
-// kept by the Cluster that controls them: a Pod of somebody else pushes none of them out.
+// endedPods remembers which Pods have ended. They are kept by the Cluster that controls
+// them: a Pod of somebody else pushes none of them out.
 type endedPods struct {
 	mu   sync.Mutex
-	uids map[podKey][]string
+	uids map[podKey]core.EndedPods
 }
 
 // podKey names the Pods of one instance of a Cluster.
@@ -52,7 +49,7 @@ func ofFormer[V any](cluster types.NamespacedName, uid types.UID) func(podKey, V
 }
 
 func newEndedPods() *endedPods {
-	return &endedPods{uids: map[podKey][]string{}}
+	return &endedPods{uids: map[podKey]core.EndedPods{}}
 }
 
 func (e *endedPods) note(pod *corev1.Pod) {
@@ -60,14 +57,9 @@ func (e *endedPods) note(pod *corev1.Pod) {
 	if !is || !observation.HasEnded(pod) {
 		return
 	}
-	uid := string(pod.UID)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if slices.Contains(e.uids[key], uid) {
-		return
-	}
-	kept := append(e.uids[key], uid)
-	e.uids[key] = kept[max(0, len(kept)-endedKept):]
+	e.uids[key] = e.uids[key].With(string(pod.UID))
 }
 
 func (e *endedPods) of(c *v1alpha1.Cluster, name string) []string {
@@ -80,5 +72,5 @@ func (e *endedPods) of(c *v1alpha1.Cluster, name string) []string {
 func (e *endedPods) keepOnly(cluster types.NamespacedName, uid types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	maps.DeleteFunc(e.uids, ofFormer[[]string](cluster, uid))
+	maps.DeleteFunc(e.uids, ofFormer[core.EndedPods](cluster, uid))
 }

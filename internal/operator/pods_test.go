@@ -100,7 +100,7 @@ func TestPodsOfOthersPushNoEndedPodOut(t *testing.T) {
 		ended.note(pod)
 	}
 	over("mine", c.UID)
-	for i := range 2 * endedKept {
+	for i := range 2 * core.EndedKept {
 		over(fmt.Sprint("other-", i), "another")
 	}
 	if got := ended.of(c, "c-1"); !slices.Equal(got, []string{"mine"}) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,67 +14,54 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/resources"
 )
 
-// unmadeKept is how many names are remembered for an instance.
-const unmadeKept = 16
-
-// unmadePods remembers by which names Pods are awaited that were surely never made, or
-// never had a node: what is awaited by them cannot take writes.
+// unmadePods remembers what is awaited in vain, by the Cluster.
 type unmadePods struct {
 	mu    sync.Mutex
-	names map[podKey][]string
-	// last is the name by which a Pod was asked for last. It may be under way.
-	last map[podKey]string
+	names map[podKey]*core.NotMade
 }
 
-func newUnmadePods() *unmadePods {
-	return &unmadePods{names: map[podKey][]string{}, last: map[podKey]string{}}
-}
+func newUnmadePods() *unmadePods { return &unmadePods{names: map[podKey]*core.NotMade{}} }
 
-// asked notes that a Pod is about to be made by that name. It may exist from now on, so that the
-// name does not count as unmade any more.
-func (u *unmadePods) asked(key podKey, name string) {
+// change changes what is remembered of an instance.
+func (u *unmadePods) change(key podKey, do func(*core.NotMade)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.names[key] = slices.DeleteFunc(u.names[key], func(n string) bool { return n == name })
-	u.last[key] = name
+	if u.names[key] == nil {
+		u.names[key] = &core.NotMade{}
+	}
+	do(u.names[key])
 }
 
-// noteUnasked notes that no Pod was asked for by that name. It leaves the name that was asked for
-// last, because that Pod may be made yet.
+func (u *unmadePods) asked(key podKey, name string) {
+	u.change(key, func(m *core.NotMade) { m.Ask(name) })
+}
+
 func (u *unmadePods) noteUnasked(key podKey, name string) {
-	u.mu.Lock()
-	isLast := u.last[key] == name
-	u.mu.Unlock()
-	if !isLast {
-		u.note(key, name)
-	}
+	u.change(key, func(m *core.NotMade) { m.Unasked(name) })
 }
 
 func (u *unmadePods) note(key podKey, name string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if name == "" || slices.Contains(u.names[key], name) {
-		return
-	}
-	kept := append(u.names[key], name)
-	u.names[key] = kept[max(0, len(kept)-unmadeKept):]
+	u.change(key, func(m *core.NotMade) { m.Refused(name) })
 }
 
 func (u *unmadePods) of(c *v1alpha1.Cluster, instance string) []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.Clone(u.names[podKeyOf(c, instance)])
+	if m := u.names[podKeyOf(c, instance)]; m != nil {
+		return m.Names()
+	}
+	return nil
 }
 
 // keepOnly forgets those of all Clusters of that name but the one of that UID.
 func (u *unmadePods) keepOnly(cluster types.NamespacedName, uid types.UID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	maps.DeleteFunc(u.names, ofFormer[[]string](cluster, uid))
-	maps.DeleteFunc(u.last, ofFormer[string](cluster, uid))
+	maps.DeleteFunc(u.names, ofFormer[*core.NotMade](cluster, uid))
 }
 
 // askedAgain is after how long client-go, at the earliest, asks once more by itself when

@@ -92,10 +92,10 @@ func TestAnAwaitedPodBearsItsName(t *testing.T) {
 	expect("awaited-3", nil, "awaited-3") // there is one already
 	must(t, a.Delete(t.Context(), claim))
 	expect("awaited-4", nil, "awaited-3", "awaited-4") // there is nothing to mount
-	for i := range 2 * unmadeKept {
+	for i := range 2 * core.NotMadeKept {
 		act.unmade.note(podKeyOf(c, "c-1"), core.AwaitedPod(10+i))
 	}
-	if n := len(act.unmade.of(c, "c-1")); n != unmadeKept {
+	if n := len(act.unmade.of(c, "c-1")); n != core.NotMadeKept {
 		t.Errorf("%d are remembered", n)
 	}
 	act.unmade.keepOnly(clusterKey, "")

@@ -237,11 +237,13 @@ func (op *operator) noteMaking(e core.Effect, mayBe bool) {
 	if !is || create.Awaited == "" {
 		return
 	}
-	others := slices.DeleteFunc(op.notMade[create.Instance], func(name string) bool { return name == create.Awaited })
-	if !mayBe {
-		others = append(others, create.Awaited)
+	names := op.notMade[create.Instance]
+	if mayBe {
+		names.Ask(create.Awaited)
+	} else {
+		names.Refused(create.Awaited)
 	}
-	op.notMade[create.Instance] = others
+	op.notMade[create.Instance] = names
 }
 
 // seizeLease takes the record for an epoch that nobody holds yet, if it is still

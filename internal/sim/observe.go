@@ -47,7 +47,7 @@ func (op *operator) instanceNames(c *clusterObject) []string {
 
 func (op *operator) instance(c *clusterObject, name string, read time.Time) core.Instance {
 	in := core.Instance{Name: name, Ordinal: ordinalOf(name), EndedPods: op.ended[name],
-		NotMade: slices.Clone(op.notMade[name])}
+		NotMade: op.notMade[name].Names()}
 	pod := watched[podObject](op.pods, name)
 	in.Pod = core.Known(podFacts(pod, c), read, read)
 	var vol core.Volume

@@ -25,8 +25,8 @@ type operator struct {
 
 	streams map[string]*statusStream
 	order   []string
-	ended   map[string][]string
-	notMade map[string][]string
+	ended   map[string]core.EndedPods
+	notMade map[string]core.NotMade
 	// latest is what it wrote itself, if that is newer than what it has seen.
 	latest   *clusterObject
 	latestRV int64
@@ -52,7 +52,7 @@ type operator struct {
 
 func (w *world) startOperator(machine int) *operator {
 	op := &operator{w: w, id: w.name("operator"), machine: machine, streams: map[string]*statusStream{},
-		ended: map[string][]string{}, notMade: map[string][]string{}}
+		ended: map[string]core.EndedPods{}, notMade: map[string]core.NotMade{}}
 	w.ops = append(w.ops, op)
 	stale := w.staleness()
 	changed := func(string) { op.notice(); op.wake() }
@@ -100,11 +100,9 @@ func (op *operator) clock() time.Time { return op.w.clockOf(op.machine) }
 // notePod remembers Pods that the kubelet reported ended before they go.
 func (op *operator) notePod(name string) {
 	p := watched[podObject](op.pods, name)
-	if p == nil || !(p.deleting && p.ended) || slices.Contains(op.ended[name], p.uid) {
-		return
+	if p != nil && p.ended {
+		op.ended[name] = op.ended[name].With(p.uid)
 	}
-	kept := append(op.ended[name], p.uid)
-	op.ended[name] = kept[max(0, len(kept)-8):]
 }
 
 func (op *operator) synced() bool {

@@ -28,8 +28,9 @@ var notSimulated = map[string]string{
 	"readers of a replica, of which the model has none":                    "Lags",
 	"a look at the facts of one moment, by a question of the shell's own": "Asked Exists IsKnown IsOfAnotherManager " +
 		"Leaving StartsStill",
-	"when to look again: the model looks more often":            "HasMoved IsAtRest UntilIsolationLook",
-	"a comparison that the model makes without copying reports": "WithoutPositions",
+	"a Pod that is not asked for after all, which is always asked for here": "Unasked",
+	"when to look again: the model looks more often":                        "HasMoved IsAtRest UntilIsolationLook",
+	"a comparison that the model makes without copying reports":             "WithoutPositions",
 }
 
 // TestWhatTheShellsAskOfTheCoreIsSimulated holds the simulation to what it is for: a rule of the core that only

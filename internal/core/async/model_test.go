@@ -51,7 +51,8 @@ type inst struct {
 	// withheldAt is when the manager stopped receiving, renewedAt when it renewed
 	// the lease last.
 	withheldAt, renewedAt time.Time
-	ended, notMade        []string
+	ended                 core.EndedPods
+	notMade               core.NotMade
 	backedUp              bool
 	successor             core.Successor
 	// keepsManager is why its manager does not take a successor; "" when it does.
@@ -192,7 +193,7 @@ func (w *world) observe() core.Observation {
 	o.Cluster.Lease = core.Known(w.lease, w.now, w.now)
 	for _, in := range w.insts {
 		out := core.Instance{Name: in.name, Ordinal: in.ordinal, HeldBy: in.heldBy,
-			Unheard: w.unheard[in.name], EndedPods: in.ended, NotMade: in.notMade, BackedUp: in.backedUp,
+			Unheard: w.unheard[in.name], EndedPods: in.ended, NotMade: in.notMade.Names(), BackedUp: in.backedUp,
 			Successor: in.successor}
 		if !in.blind {
 			out.Pod = core.Known(in.pod, w.now, w.now)
@@ -216,7 +217,7 @@ func (w *world) setClock(by time.Duration) {
 // restartOperator forgets all that is not in status, and hears everybody again.
 func (w *world) restartOperator() {
 	for _, in := range w.insts {
-		in.heard, in.ended, in.notMade = core.Heard{}, nil, nil
+		in.heard, in.ended, in.notMade = core.Heard{}, nil, core.NotMade{}
 	}
 	w.lease.UnchangedSince, w.memory = w.now, core.Carried{}
 	w.hearAll()
@@ -286,9 +287,9 @@ func (w *world) carryOut(e core.Effect) {
 
 // createPod is refused when there is one.
 func (w *world) createPod(in *inst, awaited string) {
-	in.notMade = slices.DeleteFunc(in.notMade, func(name string) bool { return name == awaited })
+	in.notMade.Ask(awaited)
 	if in.pod.Exists {
-		in.notMade = append(in.notMade, awaited)
+		in.notMade.Refused(awaited)
 		return
 	}
 	w.startPod(in)
@@ -306,7 +307,7 @@ func (w *world) endPod(in *inst) {
 	if in == nil || !in.pod.Exists {
 		return
 	}
-	in.ended = append(in.ended, in.pod.UID)
+	in.ended = in.ended.With(in.pod.UID)
 	in.pod = core.Pod{}
 	in.heard.Lose()
 	in.truth.WritableEpoch = 0

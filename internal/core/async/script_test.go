@@ -249,7 +249,10 @@ func (s *script) about(verb string, a args) string {
 	case "held":
 		in.heldBy = a.vals["by"]
 	case "not-made":
-		in.notMade = a.keys
+		in.notMade = core.NotMade{}
+		for _, name := range a.keys {
+			in.notMade.Refused(name)
+		}
 	case "slow":
 		s.w.slow[in.name] = true
 	case "quick":
