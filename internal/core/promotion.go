@@ -59,6 +59,12 @@ type Promotion struct {
 // none where there is no promotion.
 func (p *Promotion) IsLossless() bool { return p != nil && p.LosslessSince > 0 }
 
+// IsOf reports whether a Pod on a node is the one that was promoted, or is on that one's node, where the lock on
+// the volume tells that the former one is gone. Two nodes that are not known are no match.
+func (p *Promotion) IsOf(podUID, node string) bool {
+	return podUID == p.PodUID || p.Node != "" && node == p.Node
+}
+
 // NodeToWatch is the node of the Pod that may be writable, as it was promoted, and for any other instance that
 // its Pod is on, podNode; "" when it has none yet.
 func (p *Promotion) NodeToWatch(instance, podNode string) string {

@@ -167,7 +167,7 @@ func (m *model) isAlive(name string) bool {
 // node, and its data permit it.
 func (m *model) open(t *manager) {
 	p, r := m.promotion(), &t.report
-	mayBe := r.NoWritesBelow <= p.Epoch && (r.PodUID == p.PodUID || p.Node != "" && r.Node == p.Node)
+	mayBe := r.NoWritesBelow <= p.Epoch && p.IsOf(r.PodUID, r.Node)
 	if mayBe && r.WritableEpoch != p.Epoch && !r.Terminating && r.Server.Executed.Contains(p.RequiredGTID) {
 		r.WritableEpoch, r.Server.SuperReadOnly = p.Epoch, false
 		r.Server.SemiSync.Order, r.Server.SemiSync.OrderEpoch = p.AcksOrder, p.Epoch

@@ -288,7 +288,7 @@ func (f *Facts) Permitted() bool {
 // Pod of the same instance may be alive elsewhere. On the same node the lock on the volume
 // tells that it is not.
 func (f *Facts) isPod(p *core.Promotion) bool {
-	return p.PodUID == "" || p.PodUID == f.PodUID || p.Node != "" && p.Node == f.Node
+	return p.PodUID == "" || p.IsOf(f.PodUID, f.Node)
 }
 
 // MayOpen tells whether this instance may begin to take writes in an epoch, in the very moment

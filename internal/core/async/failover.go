@@ -187,7 +187,7 @@ func (d *decision) newManager(f *failure) manager {
 // promise.
 func (d *decision) canPromise() bool {
 	return d.holder().Report.Is(func(r core.Report) bool {
-		return isOnItsNode(r, d.Status.Promotion) && r.Reason != core.InstanceDiskStalled
+		return d.Status.Promotion.IsOf(r.PodUID, r.Node) && r.Reason != core.InstanceDiskStalled
 	})
 }
 
@@ -351,11 +351,5 @@ func (d *decision) replaceIsolated() {
 
 // mayGoOn reports whether the manager may make its mysqld writable in the present epoch.
 func mayGoOn(r core.Report, p *core.Promotion) bool {
-	return r.NoWritesBelow <= p.Epoch && isOnItsNode(r, p)
-}
-
-// isOnItsNode reports whether the Pod that answers is the one that was promoted, or is on its node, where
-// the lock on the volume tells that the former one is gone.
-func isOnItsNode(r core.Report, p *core.Promotion) bool {
-	return r.PodUID == p.PodUID || p.Node != "" && r.Node == p.Node
+	return r.NoWritesBelow <= p.Epoch && p.IsOf(r.PodUID, r.Node)
 }

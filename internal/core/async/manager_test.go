@@ -72,8 +72,7 @@ func (w *world) isReady(in *inst) bool {
 func (w *world) step(in *inst) {
 	p := w.cluster.Status.Promotion
 	r := &in.truth
-	permitted := p != nil && p.Instance == in.name && p.Epoch >= r.NoWritesBelow &&
-		(p.PodUID == r.PodUID || p.Node == r.Node)
+	permitted := p != nil && p.Instance == in.name && p.Epoch >= r.NoWritesBelow && p.IsOf(r.PodUID, r.Node)
 	if r.WritableEpoch != 0 && !permitted && !in.lost {
 		r.WritableEpoch, r.Server.SuperReadOnly = 0, true
 		return

@@ -46,7 +46,7 @@ func (d *decision) noProof(answers bool) string {
 // it does not answer, or has.
 func (d *decision) askedInVain() string {
 	r, known := d.holder().Report.Get()
-	if !known || !isOnItsNode(r, d.Status.Promotion) || r.NoWritesBelow >= d.nextEpoch() {
+	if !known || !d.Status.Promotion.IsOf(r.PodUID, r.Node) || r.NoWritesBelow >= d.nextEpoch() {
 		return ""
 	}
 	return fmt.Sprintf("its manager answers (%s), and has not promised yet that it takes no writes: look at its log, "+

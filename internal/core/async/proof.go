@@ -68,7 +68,7 @@ func keptPromise(o *core.Observation, holder *core.Instance, next int64) (proven
 	r, known := lastWord(holder).Get()
 	answers := holder.Report.Known()
 	isOld := !answers && r.PodUID == p.PodUID
-	isElsewhere := p.PodUID != "" && r.WritableEpoch == 0 && !isOnItsNode(r, p)
+	isElsewhere := p.PodUID != "" && r.WritableEpoch == 0 && !p.IsOf(r.PodUID, r.Node)
 	isBeside := !answers && holder.Pod.Is(func(pod core.Pod) bool { return pod.UID != p.PodUID && mayTakeOver(pod, p) })
 	if p.NoWritesBelow < next || known && !isOld && !isElsewhere || isBeside {
 		return proven{}, false
@@ -86,7 +86,7 @@ func promises(word core.Fact[core.Report], p *core.Promotion, next int64) bool {
 	if !known || r.NoWritesBelow < next || r.WritableEpoch != 0 || r.ClientSessions != 0 {
 		return false
 	}
-	return r.PodUID == p.PodUID || r.VolumeLocked && r.Data == core.DataPopulated && p.Node != "" && r.Node == p.Node
+	return r.PodUID == p.PodUID || r.VolumeLocked && r.Data == core.DataPopulated && p.IsOf(r.PodUID, r.Node)
 }
 
 // podTerminated goes by the kubelet's report that the container ended, or by the end of the

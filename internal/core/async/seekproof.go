@@ -131,7 +131,7 @@ func (d *decision) askToDemote(next int64) {
 	case known && r.NoWritesBelow < next:
 		d.again(core.Demote{Instance: holder.Name, Epoch: next})
 		d.Doing("asking the manager of " + holder.Name + " to make mysqld read-only and to promise that it stays so")
-	case known && isOnItsNode(r, p) && r.Data == core.DataPopulated:
+	case known && p.IsOf(r.PodUID, r.Node) && r.Data == core.DataPopulated:
 		d.Do(core.Demote{Instance: holder.Name, Epoch: next})
 		d.Doing(fmt.Sprintf("waiting for %s to become read-only: %s", holder.Name, demotionProgress(r)))
 	case !known && d.diagnosis.name == core.PodGone && d.Now.Before(d.podPatience()):
