@@ -361,21 +361,6 @@ type Instance struct {
 	Successor Successor
 }
 
-// Successor is what came of sending a manager the binary that is to go on in its place; zero when
-// none was sent to that Pod.
-type Successor struct {
-	// Sent is when it was sent last, as far as that is over.
-	Sent time.Time
-	// Failed is how often it was not taken, one time after the other, and Since when the first of these
-	// was begun. Why is what was said the last time.
-	Failed int
-	Since  time.Time
-	Why    string
-	// Busy tells whether the manager could not hand over what it has in hand. That is no failure,
-	// and the count begins again where one follows the other.
-	Busy bool
-}
-
 // Pod is what Kubernetes says of an instance's Pod. A known Pod that does not
 // exist is a fact, too.
 type Pod struct {

@@ -75,12 +75,8 @@ func (s *succession) replace(send func() error, over func()) error {
 // failed notes that it was not taken; the lock is held.
 func (s *succession) failed(err error, begun time.Time) {
 	var no *control.Refusal
-	busy := errors.As(err, &no) && no.Reason == core.OrderBusy
-	if s.was.Failed == 0 || busy != s.was.Busy {
-		s.was.Failed, s.was.Since = 0, begun
-	}
-	s.last, s.was.Why, s.was.Busy = err, err.Error(), busy
-	s.was.Failed++
+	s.last = err
+	s.was.Refused(err.Error(), errors.As(err, &no) && no.Reason == core.OrderBusy, begun)
 }
 
 // came is what came of it.

@@ -238,13 +238,10 @@ func (w *world) countClients(primary *inst) {
 
 // sendSuccessor has a manager take its successor, as far as it does.
 func (w *world) sendSuccessor(in *inst) {
-	s, busy := &in.successor, strings.HasPrefix(in.keepsManager, string(core.OrderBusy))
-	switch s.Sent = w.now; {
-	case in.keepsManager != "" && (s.Failed == 0 || s.Busy != busy):
-		s.Since, s.Failed = w.now, 0
-		fallthrough
+	switch in.successor.Sent = w.now; {
 	case in.keepsManager != "":
-		s.Failed, s.Why, s.Busy = s.Failed+1, in.keepsManager, busy
+		busy := strings.HasPrefix(in.keepsManager, string(core.OrderBusy))
+		in.successor.Refused(in.keepsManager, busy, w.now)
 	case in.truth.ManagerRefused == nil:
 		in.truth.Manager = w.cluster.Manager
 	}
