@@ -61,51 +61,17 @@ type memberState struct {
 }
 
 func (s *memberState) serverEnded(again bool) {
-	s.Settled, s.ProtocolOf, s.Admitted, s.Last = "", "", "", nil
-	s.RejoinHeld, s.ExpelHeld, s.Bootstraps = false, false, false
+	s.ServerEnded(again)
 	s.joinedWith, s.certificates = pki.Bundle{}, core.CertificatesInTime
-	if !again {
-		s.RebootEpoch = 0
-	}
 }
 
-// noteTried notes what came of joining the group, or of making it. What was broken off has not failed.
+// noteTried notes what came of joining the group, or of making it.
 func (s *memberState) noteTried(ctx context.Context, err error) {
-	s.TriedAt = time.Now()
-	switch {
-	case err == nil:
-		s.Failed, s.RebootEpoch = "", 0 // carried out: who leaves this group later joins again
-	case !errors.Is(ctx.Err(), context.Canceled):
-		s.Failed = err.Error()
+	var why string
+	if err != nil {
+		why = err.Error()
 	}
-}
-
-// noteLeft notes that the group was left. Whoever returns joins without a pause.
-func (s *memberState) noteLeft(now time.Time, returns bool) {
-	s.Settled = ""
-	if !returns {
-		s.TriedAt = now
-	}
-}
-
-// noteQuorum notes since when this member has had a majority in its view.
-func (s *memberState) noteQuorum(quorate bool) {
-	switch {
-	case !quorate:
-		s.QuorateSince = time.Time{}
-	case s.QuorateSince.IsZero():
-		s.QuorateSince = time.Now()
-	}
-}
-
-// noteError notes since when this member is in ERROR.
-func (s *memberState) noteError(is bool) {
-	switch {
-	case !is:
-		s.ErrorSince = time.Time{}
-	case s.ErrorSince.IsZero():
-		s.ErrorSince = time.Now()
-	}
+	s.Tried(why, errors.Is(ctx.Err(), context.Canceled), time.Now())
 }
 
 // left is what a replacement binary is told.

@@ -80,11 +80,7 @@ func (g *membership) of(group string) agent.MemberFacts {
 func (g *membership) noteSeen(server *core.Server) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.st.Last = server.Group
-	g.st.noteClosed(agent.IsClosed(server))
-	g.st.noteQuorum(server.HasView() && server.Group.IsQuorate())
-	g.st.noteError(server.HasView() && server.Group.State == core.MemberError)
-	g.st.SeeView(server.Group)
+	g.st.See(server, time.Now())
 	if server.HasView() && server.Group.State == core.MemberOnline {
 		server.Group.Certificates = g.st.certificates
 	}
@@ -227,7 +223,7 @@ func (g *membership) leaveGroup(a agent.LeaveGroup) error {
 			g.by.poll(ctx)
 			return nil
 		}
-		g.change(func(s *memberState) { s.noteLeft(time.Now(), a.Returns) })
+		g.change(func(s *memberState) { s.Left(a.Returns, time.Now()) })
 		err := g.sessions.closeAll(ctx)
 		g.log.Info("has left the group", "after", time.Since(began).String(), "sessions", err)
 		g.by.poll(ctx)

@@ -6,16 +6,6 @@ import (
 	"time"
 )
 
-// noteClosed notes since when this member could take writes, and is closed.
-func (s *memberState) noteClosed(closed bool) {
-	switch {
-	case !closed:
-		s.ClosedSince = time.Time{}
-	case s.ClosedSince.IsZero():
-		s.ClosedSince = time.Now()
-	}
-}
-
 // closeForWrites has a secondary that somebody made writable refuse writes again. mysqld is not
 // killed where it takes long, for its group needs it.
 func (g *membership) closeForWrites(ctx context.Context) error {

@@ -155,7 +155,8 @@ func (w *world) act(in *instance, a agent.Action) bool {
 		return w.join(in)
 	case agent.LeaveGroup:
 		w.leave(in.name)
-		in.state, m.member.Settled, m.member.TriedAt = "", "", w.now
+		in.state = ""
+		m.member.Left(false, w.now)
 	case agent.RememberGroup:
 		in.of = a.Name
 	default:
@@ -189,9 +190,7 @@ func (m *manager) note(a agent.Action) bool {
 func (w *world) endMysqld(in *instance) {
 	in.up, in.starting, in.joined, in.stale, in.state = false, false, false, nil, ""
 	in.m.downSince, in.silentSince, in.killed = w.now, time.Time{}, false
-	f := &in.m.member
-	f.Last = nil
-	f.Settled, f.ProtocolOf, f.Admitted, f.RejoinHeld, f.ExpelHeld, f.RebootEpoch = "", "", "", false, false, 0
+	in.m.member.ServerEnded(false)
 }
 
 // endPod ends it, and with it what was deleted besides.
@@ -276,7 +275,7 @@ func (w *world) bootstrap(in *instance, a agent.BootstrapGroup) bool {
 		return false
 	}
 	if in.taken {
-		in.m.member.TriedAt, in.m.member.Failed = w.now, "its port is taken"
+		in.m.member.Tried("its port is taken", false, w.now)
 		return false
 	}
 	w.made(in, a.Reboot)
@@ -287,12 +286,10 @@ func (w *world) bootstrap(in *instance, a agent.BootstrapGroup) bool {
 }
 
 func (w *world) join(in *instance) bool {
-	f := &in.m.member
-	f.TriedAt, f.Failed = w.now, w.refuses(in, in.m.view.Group.ExcludedOthers)
-	if f.Failed != "" {
+	why := w.refuses(in, in.m.view.Group.ExcludedOthers)
+	if in.m.member.Tried(why, false, w.now); why != "" {
 		return false
 	}
-	f.RebootEpoch = 0
 	w.enter(in)
 	return true
 }
