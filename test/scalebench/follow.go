@@ -2,16 +2,18 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"strconv"
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/resources"
 )
 
@@ -95,16 +97,17 @@ func (in *instance) keepLease() {
 	}
 }
 
-// takeLease reads and writes the record as a manager does; it is not taken from anybody of
-// a later epoch.
+// takeLease reads and writes the record as a manager does.
 func (in *instance) takeLease(ctx context.Context, epoch int64) error {
 	var record coordination.Lease
 	key := types.NamespacedName{Namespace: in.key.Namespace, Name: resources.Names(in.cluster.Name).Lease()}
 	if err := in.fleet.kube.live.Get(ctx, key, &record); err != nil {
 		return err
 	}
-	if at, _ := strconv.ParseInt(record.Annotations[v1alpha1.AnnotationEpoch], 10, 64); at > epoch {
-		return fmt.Errorf("it is at epoch %d", at)
+	at, _ := strconv.ParseInt(record.Annotations[v1alpha1.AnnotationEpoch], 10, 64)
+	holder := ptr.Deref(record.Spec.HolderIdentity, "")
+	if no := agent.LeaseRefused(in.key.Name, epoch, holder, at); no != "" {
+		return errors.New(no)
 	}
 	now, seconds := metav1.NowMicro(), int32(core.LeaseTTL.Seconds())
 	record.Spec.HolderIdentity, record.Spec.LeaseDurationSeconds, record.Spec.RenewTime = &in.key.Name, &seconds, &now
