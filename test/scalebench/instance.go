@@ -17,6 +17,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/layout"
 )
@@ -158,6 +159,12 @@ func notPlayed(what string) error {
 
 // Order does at once what a manager does in a while.
 func (in *instance) Order(_ context.Context, o control.Order) error {
+	in.mu.Lock()
+	standing := agent.Standing{Seen: in.report.SeenEpoch, Locked: true, Adopted: true, Data: in.report.Data}
+	in.mu.Unlock()
+	if no := standing.Refuses(o.OfEpoch()); no != nil {
+		return &control.Refusal{Reason: no.Reason, Message: no.Message}
+	}
 	switch o := o.(type) {
 	case control.Demote:
 		in.change(func(r *core.Report) {
