@@ -4,18 +4,15 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
-	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/logpipe"
@@ -233,54 +230,6 @@ func (m *manager) terminate() {
 			s.terminating = time.Now()
 		}
 	})
-}
-
-// idleLimit is longer than any caller of the control API keeps a connection that it does not use.
-const idleLimit = 2 * time.Minute
-
-// Limits of the ports without TLS, on which anybody may ask: what is held for them counts in the
-// memory limit of mysqld's container. Whoever scrapes connects anew when it was closed.
-const (
-	plainMost  = 64
-	plainWrite = 30 * time.Second
-)
-
-// serve starts the control API, the probes and the metrics.
-func (m *manager) serve() ([]*http.Server, error) {
-	api := answers{m, &reporter{m, m.ended}, m.voucher, m.checker, m.replacer}
-	var out []*http.Server
-	for _, s := range []struct {
-		port    int
-		handler http.Handler
-		secure  bool
-	}{
-		{m.opt.ControlPort, control.NewHandler(api), true},
-		{m.opt.ProbePort, newProber(m).handler(), false},
-		{m.opt.MetricsPort, newScraper(m).handler(), false},
-	} {
-		l, err := net.Listen("tcp", m.opt.address(s.port))
-		if err != nil {
-			return nil, fmt.Errorf("listening on port %d: %w", s.port, err)
-		}
-		server := &http.Server{Handler: s.handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: idleLimit,
-			MaxHeaderBytes: 16 << 10, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 32},
-			ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
-		serve := server.Serve
-		if !s.secure {
-			server.WriteTimeout = plainWrite
-			l = &crowd{Listener: l, most: plainMost}
-		} else {
-			server.TLSConfig = control.ServerTLS(m.tls.certificate, m.tls.pool)
-			serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
-		}
-		go func() {
-			if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
-				m.log.Error("a server has ended", "port", s.port, "error", err)
-			}
-		}()
-		out = append(out, server)
-	}
-	return out, nil
 }
 
 // end says goodbye: nothing runs any more, the lease is given back, and the last

@@ -139,7 +139,7 @@ func newManager(ctx context.Context, conf *rest.Config, o Options) (ctrl.Manager
 	}
 	options := ctrl.Options{
 		Scheme: scheme, Cache: caches, NewCache: alive.NewEachAlone,
-		Metrics: metricsserver.Options{BindAddress: o.MetricsAddress},
+		Metrics: metricsserver.Options{BindAddress: "0"}, // see serveMetrics
 		// A kind that cannot be listed yet is tried until it can. To end for it would end all failovers.
 		Controller: config.Controller{CacheSyncTimeout: forEver},
 	}
@@ -162,6 +162,9 @@ func newManager(ctx context.Context, conf *rest.Config, o Options) (ctrl.Manager
 		return nil, err
 	}
 	if err := addBackups(mgr, streams, o); err != nil {
+		return nil, err
+	}
+	if err := serveMetrics(mgr, o.MetricsAddress); err != nil {
 		return nil, err
 	}
 	return mgr, nil

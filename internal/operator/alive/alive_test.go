@@ -16,6 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"cnmsql.co/internal/crowd"
+	"cnmsql.co/internal/crowd/crowdtest"
 )
 
 func asked(t *testing.T, p *Probes, path string) int {
@@ -49,6 +52,16 @@ func TestAnOperatorThatWaitsIsAliveAndNotReady(t *testing.T) {
 	} else {
 		_ = again.Close()
 	}
+}
+
+// TestAFloodTakesNoProbesPlace holds that the kubelet hears an operator that is alive, whoever else connects.
+func TestAFloodTakesNoProbesPlace(t *testing.T) {
+	p, err := Serve("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Close() }()
+	crowdtest.Withstands(t, p.at.String(), "/healthz", crowd.Most)
 }
 
 func TestNoProbesAreServedWhereNoneAreWanted(t *testing.T) {

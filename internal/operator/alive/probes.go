@@ -6,11 +6,9 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
-	"time"
-)
 
-// headerLimit is how long a request of the kubelet may take to say what it asks.
-const headerLimit = 5 * time.Second
+	"cnmsql.co/internal/crowd"
+)
 
 // Probes answers /healthz and /readyz for as long as the process lives. The process is healthy while it answers,
 // and not ready until BecomeReady was called.
@@ -33,8 +31,8 @@ func Serve(address string) (*Probes, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
 	mux.HandleFunc("/readyz", p.tellReady)
-	p.at, p.server = listener.Addr(), &http.Server{Handler: mux, ReadHeaderTimeout: headerLimit}
-	go func() { _ = p.server.Serve(listener) }()
+	p.at, p.server = listener.Addr(), crowd.PlainServer(mux, nil)
+	go func() { _ = p.server.Serve(crowd.Bound(listener, crowd.Most)) }()
 	return p, nil
 }
 
