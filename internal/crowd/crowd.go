@@ -4,6 +4,7 @@ package crowd
 
 import (
 	"container/list"
+	"crypto/tls"
 	"log"
 	"net"
 	"net/http"
@@ -43,6 +44,28 @@ func PlainServer(h http.Handler, errors *log.Logger) *http.Server {
 		WriteTimeout: writeTime, IdleTimeout: idleTime}
 }
 
+// ServeKnown answers those who bring a certificate that the server takes. So many connections at most are open whose
+// handshake is not over: all others have shown who they are, and stay.
+//
+// The handshake is over when the server says that the connection is used: the callbacks of crypto/tls come before
+// the caller has proven that it has the key of its certificate, which anybody can get.
+func ServeKnown(s *http.Server, l net.Listener, most int) error {
+	in := Bound(l, most)
+	s.ConnState = in.note
+	return s.ServeTLS(in, "", "")
+}
+
+// note has a connection that is used count no longer.
+func (l *Listener) note(conn net.Conn, is http.ConnState) {
+	secure, ok := conn.(*tls.Conn)
+	if !ok || is != http.StateActive {
+		return
+	}
+	if g, ok := secure.NetConn().(*guest); ok {
+		l.forget(g)
+	}
+}
+
 // guest is a connection of a Listener's.
 type guest struct {
 	net.Conn
@@ -72,8 +95,12 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // Close closes the connection, which counts no longer.
 func (g *guest) Close() error {
-	g.of.mu.Lock()
-	g.of.open.Remove(g.at) // nothing, if it is gone
-	g.of.mu.Unlock()
+	g.of.forget(g)
 	return g.Conn.Close()
+}
+
+func (l *Listener) forget(g *guest) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open.Remove(g.at) // nothing, if it is gone
 }

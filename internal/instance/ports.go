@@ -52,7 +52,7 @@ func newControlServer(m *manager, errorLog *log.Logger) *http.Server {
 }
 
 // serveKnown answers those who have a certificate of the cluster.
-func serveKnown(s *http.Server, l net.Listener) error { return s.ServeTLS(l, "", "") }
+func serveKnown(s *http.Server, l net.Listener) error { return crowd.ServeKnown(s, l, crowd.Most) }
 
 // serveAnybody answers without TLS: what is held for those who ask counts in the memory limit of mysqld's container.
 func serveAnybody(s *http.Server, l net.Listener) error { return s.Serve(crowd.Bound(l, crowd.Most)) }
