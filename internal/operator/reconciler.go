@@ -35,8 +35,9 @@ const (
 	// restingLife is how long they are assumed so while Kubernetes tells of no change of any
 	// of them. What it does not tell of are a user's Secrets, and certificates that expire.
 	restingLife = 30 * time.Second
-	// operatorTLSLife is how long one client certificate of the operator is used.
-	operatorTLSLife = 30 * 24 * time.Hour
+	// operatorTLSLife is how long one client certificate of the operator is used. What is left of its life is how
+	// far the operator's clock may be behind those of the instances.
+	operatorTLSLife = pki.OperatorLife / 2
 )
 
 // Reconciler drives one cluster at a time: observe, decide, publish, act.

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"testing"
 	"time"
@@ -148,6 +149,28 @@ func TestACertificateIsNotKeptForWhatAWrongClockSaid(t *testing.T) {
 		if must(t, err); (before == after) != x.kept {
 			t.Errorf("made at a clock that is %s off: kept %t", x.made, before == after)
 		}
+	}
+}
+
+// TestTheOperatorsCertificateIsReplacedBeforeItEnds holds for an operator that looks at its Cluster as rarely as any
+// does, and whose clock is hours behind those of the instances.
+func TestTheOperatorsCertificateIsReplacedBeforeItEnds(t *testing.T) {
+	c, ca, api := aCluster(), anAuthority(t), newAPI(t)
+	r := newTestReconciler(t, api, api)
+	before, err := r.clusterTLS(c, ca)
+	must(t, err)
+	leaf, err := x509.ParseCertificate(before.Certificates[0].Certificate[0])
+	must(t, err)
+	made := r.state(c).tls.made
+	replaced := made.Add(operatorTLSLife + time.Hour)
+	if r.state(c).tls.isInTime(replaced) {
+		t.Error("it is used for longer than it should be")
+	}
+	if behind := leaf.NotAfter.Sub(replaced); behind < 12*time.Hour || leaf.NotAfter.Sub(made) > 49*time.Hour {
+		t.Errorf("it ends %s after it was made and %s after it is replaced", leaf.NotAfter.Sub(made), behind)
+	}
+	if ahead := made.Sub(leaf.NotBefore); ahead < 365*24*time.Hour {
+		t.Errorf("it begins only %s before it is made, and this clock may be ahead", ahead)
 	}
 }
 

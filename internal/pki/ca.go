@@ -15,6 +15,9 @@ import (
 const (
 	caLife   = 10 * 365 * 24 * time.Hour
 	leafLife = 365 * 24 * time.Hour
+	// OperatorLife is how long a certificate of the operator's is good. It commands all instances, and exists in
+	// memory only, so that a new one costs nothing.
+	OperatorLife = 48 * time.Hour
 	// backdated is how far a clock may be ahead that makes an authority: whose clock is right goes by
 	// what it signs at once. Nobody had its key before, so that nothing of before is trusted by it.
 	backdated = 10 * 365 * 24 * time.Hour

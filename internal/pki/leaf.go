@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -25,7 +26,11 @@ type Leaf struct {
 	Organization string
 	DNSNames     []string
 	IPs          []net.IP
+	// life is how long it is good, if it is not leafLife.
+	life time.Duration
 }
+
+func (l *Leaf) lives() time.Duration { return cmp.Or(l.life, leafLife) }
 
 // InstanceLeaf is the certificate of an instance. It is valid under the names
 // of the given Services: its own, and every one that may lead to it.
@@ -66,11 +71,11 @@ func BackupLeaf() Leaf {
 
 // OperatorLeaf is the certificate by which the operator is known to instances.
 func OperatorLeaf() Leaf {
-	return Leaf{Name: "operator", Organization: control.OrgOperator}
+	return Leaf{Name: "operator", Organization: control.OrgOperator, life: OperatorLife}
 }
 
-// Issue makes a certificate for a leaf. It is good for a year, and ends with its authority at the
-// latest. It is good from the beginning of its authority on, and not from now: one that was made
+// Issue makes a certificate for a leaf. It is good for a year (OperatorLife for the operator's), and ends with its
+// authority at the latest. It is good from the beginning of its authority on, and not from now: one that was made
 // while this clock was ahead would be refused by all others until they are there, too. An authority
 // that has ended issues none: that is an error.
 func (ca *CA) Issue(leaf Leaf, now time.Time) (Bundle, error) {
@@ -82,7 +87,7 @@ func (ca *CA) Issue(leaf Leaf, now time.Time) (Bundle, error) {
 	if err != nil {
 		return Bundle{}, fmt.Errorf("making the key of %s: %w", leaf.Name, err)
 	}
-	until := now.Add(leafLife)
+	until := now.Add(leaf.lives())
 	if until.After(ca.cert.NotAfter) {
 		until = ca.cert.NotAfter
 	}
@@ -121,7 +126,7 @@ func (ca *CA) Flaw(b Bundle, leaf Leaf, now time.Time) string {
 		return "it was issued to another subject"
 	case now.Before(cert.NotBefore) && ca.cert.NotBefore.Before(cert.NotBefore):
 		return "it is not good before " + stamp(cert.NotBefore) // another would be
-	case now.After(cert.NotAfter.Add(-leafLife/3)) && cert.NotAfter.Before(ca.cert.NotAfter):
+	case now.After(cert.NotAfter.Add(-leaf.lives()/3)) && cert.NotAfter.Before(ca.cert.NotAfter):
 		return "it ends at " + stamp(cert.NotAfter) // another would end later
 	}
 	for _, name := range leaf.DNSNames {

@@ -58,6 +58,19 @@ func TestAnInstanceIsValidUnderEveryServiceName(t *testing.T) {
 	}
 }
 
+// TestTheOperatorsCertificateIsGoodForTwoDays holds of its end, which is all that ends what a copy of it can command.
+func TestTheOperatorsCertificateIsGoodForTwoDays(t *testing.T) {
+	ca := newCA(t)
+	for hours, good := range map[time.Duration]bool{-24: true, 47: true, 49: false} {
+		_, cert := issue(t, ca, OperatorLeaf())
+		_, err := cert.Verify(x509.VerifyOptions{Roots: ca.Pool(), CurrentTime: now.Add(hours * time.Hour),
+			KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		if (err == nil) != good {
+			t.Errorf("%d hours after it was made: %v", hours, err)
+		}
+	}
+}
+
 func TestTheOperatorIsKnownByItsOrganization(t *testing.T) {
 	ca := newCA(t)
 	_, cert := issue(t, ca, OperatorLeaf())
