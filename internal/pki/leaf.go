@@ -129,14 +129,30 @@ func (ca *CA) Flaw(b Bundle, leaf Leaf, now time.Time) string {
 	case now.After(cert.NotAfter.Add(-leaf.lives()/3)) && cert.NotAfter.Before(ca.cert.NotAfter):
 		return "it ends at " + stamp(cert.NotAfter) // another would end later
 	}
+	return flawOfNames(cert, leaf)
+}
+
+// flawOfNames tells which name or address a certificate lacks, or has though it should not: what has that name by now
+// may be somebody else's.
+func flawOfNames(cert *x509.Certificate, leaf Leaf) string {
 	for _, name := range leaf.DNSNames {
 		if !slices.Contains(cert.DNSNames, name) {
 			return "it lacks the name " + name
 		}
 	}
+	for _, name := range cert.DNSNames {
+		if !slices.Contains(leaf.DNSNames, name) {
+			return "it has the name " + name + ", which is not its any more"
+		}
+	}
 	for _, ip := range leaf.IPs {
 		if !slices.ContainsFunc(cert.IPAddresses, ip.Equal) {
 			return "it lacks the address " + ip.String()
+		}
+	}
+	for _, ip := range cert.IPAddresses {
+		if !slices.ContainsFunc(leaf.IPs, ip.Equal) {
+			return "it has the address " + ip.String() + ", which is not its any more"
 		}
 	}
 	return ""

@@ -127,6 +127,10 @@ func TestFlawSaysWhyToIssueAnew(t *testing.T) {
 	renamed := InstanceLeaf("db-1", "shop", "db-1", "db-rw", "db-ro", "db-r")
 	renamed.DNSNames = append(renamed.DNSNames, "db.example.com")
 	other, _ := issue(t, ca, leaf)
+	moved := InstanceLeaf("db-1", "shop", "db-1", "db-rw", "db-ro", "db-r")
+	moved.Add("192.0.2.7")
+	atRenamed, _ := issue(t, ca, renamed)
+	atMoved, _ := issue(t, ca, moved)
 	for _, c := range []struct {
 		name   string
 		ca     *CA
@@ -144,6 +148,10 @@ func TestFlawSaysWhyToIssueAnew(t *testing.T) {
 		{"other subject", ca, good, InstanceLeaf("db-2", "shop", "db-2", "db-rw", "db-ro", "db-r"),
 			now, "another subject"},
 		{"new name", ca, good, renamed, now, "it lacks the name db.example.com"},
+		{"a name too many", ca, atRenamed, leaf, now, "it has the name db.example.com"},
+		{"new address", ca, good, moved, now, "it lacks the address 192.0.2.7"},
+		{"an address too many", ca, atMoved, leaf, now, "it has the address 192.0.2.7"},
+		{"with all its names and addresses", ca, atMoved, moved, now, ""},
 		{"half its life", ca, good, leaf, now.Add(leafLife / 2), ""},
 		{"two thirds of its life", ca, good, leaf, now.Add(leafLife*2/3 + time.Hour), "it ends at"},
 		{"clock went back", ca, good, leaf, now.Add(-48 * time.Hour), ""},
