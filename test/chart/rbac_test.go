@@ -2,11 +2,13 @@
 package chart
 
 import (
+	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"go/types"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +17,11 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
+
+	"cnmsql.co/internal/doctable"
 )
+
+var _ = flag.Bool("rewrite", false, "write the table of the operator's rights into docs/security.md")
 
 const root = "../.."
 
@@ -146,4 +152,23 @@ func replaces(n ast.Node) string {
 		return ""
 	}
 	return types.ExprString(by.X)
+}
+
+// order is how people are used to read verbs.
+var order = []string{"get", "list", "watch", "create", "patch", "update", "delete"}
+
+// TestTheDocumentTellsTheOperatorsRights holds that docs/security.md has each of them.
+func TestTheDocumentTellsTheOperatorsRights(t *testing.T) {
+	all := rights(operatorRole(t))
+	byVerbs := map[string][]string{}
+	for _, resource := range slices.Sorted(maps.Keys(all)) {
+		slices.SortFunc(all[resource], func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
+		verbs := doctable.Code(all[resource]...)
+		byVerbs[verbs] = append(byVerbs[verbs], resource)
+	}
+	table := doctable.Table{Name: "rights of the operator", Head: []string{"may", "of"}}
+	for _, verbs := range slices.Sorted(maps.Keys(byVerbs)) {
+		table.Rows = append(table.Rows, []string{verbs, doctable.Code(byVerbs[verbs]...)})
+	}
+	doctable.Check(t, filepath.Join(root, "docs", "security.md"), table)
 }
