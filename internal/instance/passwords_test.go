@@ -268,3 +268,24 @@ func TestAPasswordThatIsTooLongIsNotFollowed(t *testing.T) {
 		return r.Restarts > 0 && r.Server != nil && r.Server.Replication != nil && r.Server.Replication.IORunning
 	})
 }
+
+// TestAPasswordThatAHumanRetainsGoesOnBesideTheSecrets holds for who changes a password without a moment in which
+// anybody is refused: the Secret's is set as the first password, and the second stays until it is discarded.
+func TestAPasswordThatAHumanRetainsGoesOnBesideTheSecrets(t *testing.T) {
+	inAll(t)
+	w := newWorld(t, nil)
+	one := w.start(1)
+	w.bootstrap(one)
+	w.awaitFollowed(one)
+	root := one.m.root.DB()
+	w.exec(root, "ALTER USER app@'%' IDENTIFIED BY 'next-app-password' RETAIN CURRENT PASSWORD")
+	w.changeSecret("app", "next-app-password")
+	w.awaitFollowed(one)
+	for _, password := range []string{"next-app-password", "app-password"} {
+		if err := w.login(one, "app", password, "preferred"); err != nil {
+			t.Errorf("with %s: %v", password, err)
+		}
+	}
+	w.exec(root, "ALTER USER app@'%' DISCARD OLD PASSWORD")
+	w.checkLogin(one, "next-app-password", "app-password")
+}
