@@ -14,13 +14,14 @@ import (
 // notSimulated are the functions of the core that the manager or the operator call and the simulation does
 // not, by why it does not: what is not simulated is not tried by it.
 var notSimulated = map[string]string{
-	"of Group Replication, which internal/core/group simulates": "EndsCommits HasQuorum HasView InstanceIn IsClosed IsQuorate IsSurvivor IsUndecided " +
-		"IsUsedBy Lag Left MemberWrites NodeName NotBefore PassedText Percent Received " +
-		"RefusesReboot RunsGroup See SeeView ServerEnded TakeReboot TakesWrites TimesOf View " +
-		"WaitsForNobody WhyUnheard and by conditions, decides metrics nobody which words,",
-	"how data are made, which the model does in one moment": "AmountAt MakesData Replaced Statements",
-	"how a binary is replaced in place":                     "MayNotHandOver",
-	"what the server's configuration says":                  "CountsReaders DropsRelayLogs HasLease",
+	"of Group Replication, which internal/core/group simulates": "HasQuorum HasView IsQuorate IsSurvivor " +
+		"IsUndecided Left MemberWrites RefusesReboot RunsGroup See ServerEnded TakeReboot View",
+	"words, metrics and conditions, which nobody decides by": "EndsCommits InstanceIn IsUsedBy Lag NodeName " +
+		"NotBefore PassedText Percent Received TakesWrites TimesOf WaitsForNobody WhyUnheard",
+	"who acknowledges and is no instance, which the model has not": "IsTime",
+	"how data are made, which the model does in one moment":        "AmountAt MakesData Replaced Statements",
+	"how a binary is replaced in place":                            "MayNotHandOver",
+	"what the server's configuration says":                         "CountsReaders DropsRelayLogs HasLease",
 	"which logs are kept, purged and archived; the model's shipper has the promotion's log at hand": "ArchivesIn " +
 		"KeepsLogs MayPurge",
 	"accounts, of which the model has none":                                "MayChangeAccounts",
