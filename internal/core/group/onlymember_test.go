@@ -87,3 +87,17 @@ func TestWhoIsEmptyIsANewcomerOnlyWhereNobodyEverJoined(t *testing.T) {
 		})
 	}
 }
+
+// TestAPrimaryWithoutDataHasLostThem holds who is no newcomer: another had joined, and no operator had seen that yet.
+func TestAPrimaryWithoutDataHasLostThem(t *testing.T) {
+	o := newcomer()
+	one, _ := o.Instances[0].Report.Get()
+	two, _ := o.Instances[1].Report.Get()
+	one.Data, one.Server, one.State, two.Data, two.Server, two.State = two.Data, two.Server, two.State, one.Data,
+		one.Server, one.State
+	o.Instances[0].Report, o.Instances[1].Report = core.Known(one, o.Now, o.Now), core.Known(two, o.Now, o.Now)
+	d := newDecision(&o)
+	if why := d.lacksData(); why != "c-1 has no data, and may have lost it" {
+		t.Errorf("the primary that was seen last has no data: %q", why)
+	}
+}

@@ -124,8 +124,12 @@ func (d *decision) onlyMember() string {
 func (d *decision) neverHadMore() bool { return d.g.ViewMax <= 1 && len(d.g.LeftOut) == 0 }
 
 // neverJoined reports whether the instance is new in a group that never had more than one member.
-// It says, now, that it has no data, and none was taken from it; or it is not heard, and never held any.
+// It says, now, that it has no data, and none was taken from it; or it is not heard, and never held any. The primary
+// that was seen last was a member, and has lost its volume if it has no data.
 func (d *decision) neverJoined(in *core.Instance) bool {
+	if in.Name == d.Status.CurrentPrimary {
+		return false
+	}
 	r, known := in.Report.Get()
 	if !known {
 		return d.neverHadMore() && d.holdsNothing(in)
