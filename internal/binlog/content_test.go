@@ -155,3 +155,16 @@ func TestATextIsShownOnOneLine(t *testing.T) {
 		}
 	}
 }
+
+// TestNoPasswordIsShown holds how much of a statement about an account is told of what diverged.
+func TestNoPasswordIsShown(t *testing.T) {
+	for statement, want := range map[string]string{
+		"CREATE USER 'a'@'%' IDENTIFIED WITH 'p' AS '$A$005$x'": "CREATE USER 'a'@'%' IDENTIFIED …",
+		"alter user a identified by 'x'":                        "alter user a identified …",
+		"CREATE TABLE unidentified (i INT)":                     "CREATE TABLE unidentified (i INT)",
+	} {
+		if got := withoutPassword(statement); got != want {
+			t.Errorf("%s is shown as %s", statement, got)
+		}
+	}
+}

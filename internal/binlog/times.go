@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"time"
 
@@ -90,6 +91,16 @@ func (s *Span) judge(wanted gtid.Set, what *content) {
 	case what.isMaintenance():
 		s.Maintenance = s.Maintenance.Union(wanted)
 	case what.statement != "" && len(s.Statements) < maxStatements:
-		s.Statements = append(s.Statements, Shown(what.statement, maxStatementShown))
+		s.Statements = append(s.Statements, Shown(withoutPassword(what.statement), maxStatementShown))
 	}
+}
+
+var identified = regexp.MustCompile(`(?i)\bIDENTIFIED\b`)
+
+// withoutPassword is a statement up to where it may say a password, or its hash.
+func withoutPassword(statement string) string {
+	if at := identified.FindStringIndex(statement); at != nil {
+		return statement[:at[1]] + " …"
+	}
+	return statement
 }

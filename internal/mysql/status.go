@@ -222,7 +222,8 @@ func (s *Server) replicationOf(
 }
 
 // applierError is what stopped the applier. Its coordinator says only that one of its
-// workers was stopped, and where to look for the reason: it is looked for here.
+// workers was stopped, and where to look for the reason: it is looked for here. Many read it who may not
+// read the data.
 func (s *Server) applierError(ctx context.Context, row map[string]string) (errno int, text string, err error) {
 	if row["Last_SQL_Error"] == "" {
 		return 0, "", nil
@@ -232,12 +233,12 @@ func (s *Server) applierError(ctx context.Context, row map[string]string) (errno
 		WHERE CHANNEL_NAME = '' AND LAST_ERROR_NUMBER <> 0 ORDER BY LAST_ERROR_TIMESTAMP LIMIT 1`).Scan(&errno, &text)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && text == "" {
 		errno, _ = strconv.Atoi(row["Last_SQL_Errno"])
-		return errno, row["Last_SQL_Error"], nil
+		return errno, unquotedQuery(row["Last_SQL_Error"]), nil
 	}
 	if err != nil {
 		return 0, "", fmt.Errorf("asking what stopped the applier: %w", err)
 	}
-	return errno, text, nil
+	return errno, unquotedQuery(text), nil
 }
 
 // receiver is how the receiving of a channel stands. It is asked for before SHOW REPLICA STATUS,

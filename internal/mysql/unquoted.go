@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	driver "github.com/go-sql-driver/mysql"
 )
@@ -47,4 +48,15 @@ func byNumber(err error) string {
 		return err.Error()
 	}
 	return fmt.Sprintf("error %d (%s)", answer.Number, answer.SQLState)
+}
+
+// unquotedQuery is what stopped an applier, with no more of the statement that it quotes than its first two words: the
+// rest may be a user's data, or the hash of a password.
+func unquotedQuery(text string) string {
+	before, query, quotes := strings.Cut(text, "Query: '")
+	if !quotes {
+		return text
+	}
+	words := strings.Fields(query)
+	return before + "Query: '" + strings.Join(words[:min(len(words), 2)], " ") + " …'"
 }

@@ -35,3 +35,21 @@ func TestAPasswordIsNotQuoted(t *testing.T) {
 		t.Error("no error is one")
 	}
 }
+
+// TestWhatStoppedAnApplierQuotesNoStatement holds what the status and events tell of a statement that failed.
+func TestWhatStoppedAnApplierQuotesNoStatement(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "",
+		"Worker 1 failed executing transaction 'u:5' at source log b.3, end_log_pos 12; Error 'Operation CREATE USER " +
+			"failed for 'a'@'%'' on query. Default database: ''. Query: 'CREATE USER 'a'@'%' IDENTIFIED WITH " +
+			"'caching_sha2_password' AS '$A$005$x''": "Worker 1 failed executing transaction 'u:5' at source log " +
+			"b.3, end_log_pos 12; Error 'Operation CREATE USER failed for 'a'@'%'' on query. Default database: ''. " +
+			"Query: 'CREATE USER …'",
+		"Error 'x' on q. Query: 'COMMIT'":                      "Error 'x' on q. Query: 'COMMIT' …'",
+		"Could not execute Write_rows event on table shop.t; ": "Could not execute Write_rows event on table shop.t; ",
+	} {
+		if got := unquotedQuery(text); got != want {
+			t.Errorf("%s\nis told as\n%s", text, got)
+		}
+	}
+}
