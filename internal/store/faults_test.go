@@ -26,11 +26,12 @@ import (
 type patience struct{ silence, trying time.Duration }
 
 // Who waits for an error wants it soon, and who waits for the end waits as long as a busy
-// machine takes.
+// machine takes. Between two pieces of forSlow that may be a second.
 var (
 	forRefusal = patience{time.Minute, 200 * time.Millisecond}
 	forSilence = patience{300 * time.Millisecond, 200 * time.Millisecond}
-	forSlow    = patience{600 * time.Millisecond, time.Minute}
+	forSlow    = patience{3 * time.Second, time.Minute}
+	forHalf    = patience{3 * time.Second, 200 * time.Millisecond} // to begin an answer, and not end it
 	forSuccess = patience{time.Minute, time.Minute}
 )
 

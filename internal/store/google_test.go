@@ -124,7 +124,7 @@ func TestALimitedWriterIsNoSilentGoogle(t *testing.T) {
 		_,
 			_ = io.Copy(io.Discard, r.Body)
 	})
-	must(t, store.Limited(s, 4<<10).Put(t.Context(), "key", make([]byte, 8<<10)))
+	must(t, store.Limited(s, 1<<10).Put(t.Context(), "key", make([]byte, 8<<10)))
 }
 
 // sent is an upload as it arrived.

@@ -34,7 +34,7 @@ func TestASilentStoreIsLeft(t *testing.T) {
 func TestASilentStoreEndsARead(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
-	s, _ := faulty(t, forSilence, func(w http.ResponseWriter, _ *http.Request) {
+	s, _ := faulty(t, forHalf, func(w http.ResponseWriter, _ *http.Request) {
 		head(w, "100")
 		_, _ = w.Write(make([]byte, 50))
 		w.(http.Flusher).Flush()
@@ -78,8 +78,8 @@ func TestASlowReaderIsNoSilentStore(t *testing.T) {
 func TestALimitedWriterIsNoSilentStore(t *testing.T) {
 	t.Parallel()
 	s, _ := faulty(t, forSlow, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
-	// 4 KiB at once, then the next after a second, which is longer than a silence.
-	must(t, store.Limited(s, 4<<10).Put(t.Context(), "key", make([]byte, 8<<10)))
+	// 4 KiB at once, then the next after four seconds, which is longer than a silence.
+	must(t, store.Limited(s, 1<<10).Put(t.Context(), "key", make([]byte, 8<<10)))
 }
 
 // TestASlowLineIsNoSilentStore: it takes 1 MiB in a second, with little room on the other side; but
