@@ -70,6 +70,7 @@ type voter struct {
 	report   core.Report
 	holds    gtid.Set
 	eligible bool
+	fenced   bool
 	stale    bool
 	// lacks tells whether it may have acknowledged more than it holds.
 	lacks bool
@@ -115,10 +116,10 @@ func (b ballot) voters() (voters []voter, unknown, diverged []string) {
 			unknown = append(unknown, in.Name)
 			continue
 		}
-		stale := !b.isFinal(in, r)
+		stale, fenced := !b.isFinal(in, r), slices.Contains(b.fenced, in.Name)
 		voters = append(voters, voter{in: in, report: r, holds: r.Server.Holds(),
-			eligible: eligible(r) && !stale && !draft.LosesVolume(in) && !slices.Contains(b.fenced, in.Name),
-			stale:    stale, lacks: mayLack(b.o, r)})
+			eligible: eligible(r) && !stale && !fenced && !draft.LosesVolume(in),
+			fenced:   fenced, stale: stale, lacks: mayLack(b.o, r)})
 	}
 	return voters, unknown, diverged
 }
@@ -242,8 +243,7 @@ func (b ballot) refuse(voters []voter) election {
 
 // startText tells how to start an applier again that stopped and hinders nothing else; "" where none did.
 func (b ballot) startText(v voter) string {
-	if v.stale || draft.LosesVolume(v.in) || v.report.Terminating || v.report.NeedsReclone ||
-		slices.Contains(b.fenced, v.in.Name) {
+	if v.fenced || v.stale || draft.LosesVolume(v.in) || v.report.Terminating || v.report.NeedsReclone {
 		return ""
 	}
 	return fmt.Sprintf(". When the cause is gone, start it again, as root on %s: kubectl cnmsql mysql %s "+
@@ -266,7 +266,7 @@ func ownText(all []voter) string {
 }
 
 func (b ballot) whyUnfit(v voter) string {
-	if slices.Contains(b.fenced, v.in.Name) {
+	if v.fenced {
 		return draft.FencedText(b.o.Cluster.Name, v.in.Name)
 	}
 	if v.stale && receives(v.report) {
