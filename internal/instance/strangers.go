@@ -19,16 +19,11 @@ type strangers struct {
 	cut map[string]time.Time
 }
 
-// strangersLimit bounds a look. It must not hold up the question how mysqld is, and asks on another connection.
-const strangersLimit = time.Second
-
 // cutOff ends the connections of strangers, where there may be one that was not there at the last look, and returns
-// those that were cut off lately.
+// those that were cut off lately. It asks on another connection than that by which mysqld is asked how it is.
 func (g *strangers) cutOff(ctx context.Context, of core.SemiSync) string {
 	now := time.Now()
 	if g.looks.IsTime(of, now) {
-		ctx, cancel := context.WithTimeout(ctx, strangersLimit)
-		defer cancel()
 		if err := g.look(ctx, now); err != nil {
 			g.m.log.Warn("who acknowledges commits is not known", "error", err)
 		} else {
