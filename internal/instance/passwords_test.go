@@ -39,6 +39,16 @@ func (w *world) lookedAfterAccounts(n *node) {
 	}
 }
 
+// newFollowed is a new world with a primary whose accounts have the passwords of their Secrets.
+func newFollowed(t *testing.T) (w *world, one *node) {
+	t.Helper()
+	w = newWorld(t, nil)
+	one = w.start(1)
+	w.bootstrap(one)
+	w.awaitFollowed(one)
+	return w, one
+}
+
 // awaitLogin waits until an application is let in with one password, and not with another.
 func (w *world) awaitLogin(n *node, password, former string) {
 	w.t.Helper()
@@ -119,10 +129,7 @@ func TestAPromotionLeavesAloneWhatHasNotChanged(t *testing.T) {
 // An account that somebody made has the password that it was given, also after a promotion, until its Secret changes.
 func TestAnAccountThatWasMadeByHandKeepsItsPassword(t *testing.T) {
 	inAll(t)
-	w := newWorld(t, nil)
-	one := w.start(1)
-	w.bootstrap(one)
-	w.awaitFollowed(one)
+	w, one := newFollowed(t)
 	w.exec(w.rootOf(one), "DROP USER app@'%'")
 	w.exec(w.rootOf(one), "CREATE USER app@'%' IDENTIFIED BY 'by-hand'")
 	must(t, one.m.record.change(func(r *volumeRecord) { r.Accounts = "of another Secret" }))
@@ -138,10 +145,7 @@ func TestAnAccountThatWasMadeByHandKeepsItsPassword(t *testing.T) {
 // Data of an earlier release tell nothing of Secrets, but the volume of its primary does.
 func TestWhatAnEarlierReleaseFollowedIsNoted(t *testing.T) {
 	inAll(t)
-	w := newWorld(t, nil)
-	one := w.start(1)
-	w.bootstrap(one)
-	w.awaitFollowed(one)
+	w, one := newFollowed(t)
 	w.exec(w.rootOf(one), `ALTER USER app@'%' IDENTIFIED BY 'by-hand' ATTRIBUTE '{"cnmsql": null, "mine": 1}'`)
 	w.crashManager(one)
 	again := w.start(1)
@@ -224,10 +228,7 @@ func TestASecretIsNotFollowedInAGroupWithoutItsMajority(t *testing.T) {
 // and its Secret is followed all the same.
 func TestAnAccountWhosePluginIsNotLoadedIsGivenItsPassword(t *testing.T) {
 	inAll(t)
-	w := newWorld(t, nil)
-	one := w.start(1)
-	w.bootstrap(one)
-	w.awaitFollowed(one)
+	w, one := newFollowed(t)
 	w.exec(w.rootOf(one), "UPDATE mysql.user SET plugin = 'no_such_plugin', "+
 		"authentication_string = '*0123456789012345678901234567890123456789' WHERE user = 'app'")
 	w.exec(w.rootOf(one), "FLUSH PRIVILEGES")
@@ -273,10 +274,7 @@ func TestAPasswordThatIsTooLongIsNotFollowed(t *testing.T) {
 // anybody is refused: the Secret's is set as the first password, and the second stays until it is discarded.
 func TestAPasswordThatAHumanRetainsGoesOnBesideTheSecrets(t *testing.T) {
 	inAll(t)
-	w := newWorld(t, nil)
-	one := w.start(1)
-	w.bootstrap(one)
-	w.awaitFollowed(one)
+	w, one := newFollowed(t)
 	root := one.m.root.DB()
 	w.exec(root, "ALTER USER app@'%' IDENTIFIED BY 'next-app-password' RETAIN CURRENT PASSWORD")
 	w.changeSecret("app", "next-app-password")
