@@ -192,13 +192,3 @@ func (d *decision) noteProgress(op *core.Operation) bool {
 	}
 	return true
 }
-
-// restsUntil is until when nobody hands over by itself to the instance, for a switchover was given
-// up after writes had been stopped for it; zero when there is no such time. After the first one
-// only its target rests: another may well take over. What has not helped twice helps nobody.
-func (d *decision) restsUntil(name string) time.Time {
-	if r := d.Status.Return; r == nil || r.Times <= 1 && r.Target != name {
-		return time.Time{}
-	}
-	return d.RestsUntil(d.Status.Promotion.Instance)
-}

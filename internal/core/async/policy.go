@@ -76,7 +76,7 @@ func (d *decision) failBack() {
 	others(d.Observation, p.Instance, func(in *core.Instance) {
 		isBetter := rank(policy, in.Name) < rank(policy, p.Instance) &&
 			(best == "" || rank(policy, in.Name) < rank(policy, best))
-		switch until := d.restsUntil(in.Name); {
+		switch until := d.RestsUntil(d.Status.Promotion.Instance, in.Name); {
 		case !isBetter || d.refusesTarget(in.Name) != nil || d.earlier(in) != "":
 		case !until.IsZero():
 			d.RecheckAt(until)

@@ -64,7 +64,7 @@ func (d *decision) chooseSuccessor(why core.Reason) {
 	var rested time.Time
 	others(d.Observation, d.Status.Promotion.Instance, func(in *core.Instance) {
 		r, serves := serving(in)
-		switch until := d.restsUntil(in.Name); {
+		switch until := d.RestsUntil(d.Status.Promotion.Instance, in.Name); {
 		case !serves || d.refusesTarget(in.Name) != nil:
 		case !until.IsZero():
 			tired, rested = append(tired, in.Name), until

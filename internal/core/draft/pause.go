@@ -123,11 +123,13 @@ func patience(r *core.Return) time.Duration {
 	return min(rest, returnPatienceMost)
 }
 
-// RestsUntil is until when nobody hands over by itself, because a target did not take over;
-// zero when there is none, or it was long ago, or the primary is being stopped.
-func (d *Draft) RestsUntil(primary string) time.Time {
+// RestsUntil is until when the primary does not hand over by itself to the target, for a switchover was
+// given up after writes had been stopped for it; zero when there is no such time, or the primary is being
+// stopped. After the first one only its target rests: another may well take over. What has not helped
+// twice helps nobody.
+func (d *Draft) RestsUntil(primary, target string) time.Time {
 	r := d.Status.Return
-	if r == nil || d.IsStopping(primary) {
+	if r == nil || r.Times <= 1 && r.Target != target || d.IsStopping(primary) {
 		return time.Time{}
 	}
 	if until := r.At.Add(patience(r)); d.Now.Before(until) {

@@ -472,7 +472,8 @@ func (s *sim) ends(step func(int) string) string {
 	if why := cmp.Or(step(60), s.waitsInVain()); why != "" {
 		return why
 	}
-	for n := range 10 { // what is ordered may not come about, twice, and each takes two words
+	// What is ordered may not come about, twice, and each takes two words; who gives up takes one.
+	for n := range 10 + len(s.all) {
 		if phase := s.cluster.Status.Phase; s.hasQuorum() && phase != core.PhaseBlocked && phase != core.PhaseFailover {
 			break
 		}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/draft"
@@ -111,14 +113,14 @@ func (d *decision) chooseSuccessor(reason core.Reason) {
 	if d.Status.Operation != nil {
 		return
 	}
-	if until := d.RestsUntil(d.seen.primary); !until.IsZero() {
-		d.RecheckAt(until)
+	able, tired, rested := d.candidates()
+	if len(able) == 0 && len(tired) > 0 {
+		d.RecheckAt(rested)
 		d.Doing(fmt.Sprintf("%s should hand over (%s); the group did not make %s primary in time, "+
-			"and is asked again at %s", d.seen.primary, reason, d.Status.Return.Target,
-			until.UTC().Format("15:04:05 MST")))
+			"and is asked again at %s", d.seen.primary, reason, strings.Join(tired, ", "),
+			rested.UTC().Format("15:04:05 MST")))
 		return
 	}
-	able := d.candidates()
 	if len(able) == 0 {
 		d.Doing(fmt.Sprintf("%s should hand over (%s), but no other member can become primary", d.seen.primary, reason))
 		return
@@ -130,18 +132,24 @@ func (d *decision) chooseSuccessor(reason core.Reason) {
 	d.begin(reason)
 }
 
-// candidates are the other members that stay and can become primary, in their order.
-func (d *decision) candidates() (able []draft.Candidate) {
+// candidates are the other members that stay and can become primary, in their order; tired are those of
+// them that did not take over lately, and rest until then.
+func (d *decision) candidates() (able []draft.Candidate, tired []string, rested time.Time) {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		if in.Name == d.seen.primary || d.IsSurplus(in) || d.cannotBePrimary(in.Name) != nil {
 			continue
 		}
-		if r, known := in.Report.Get(); known && r.Server != nil {
+		r, known := in.Report.Get()
+		switch until := d.RestsUntil(d.seen.primary, in.Name); {
+		case !known || r.Server == nil:
+		case !until.IsZero():
+			tired, rested = append(tired, in.Name), until
+		default:
 			able = append(able, draft.Candidate{In: in, Report: r})
 		}
 	}
-	return able
+	return able, tired, rested
 }
 
 // lacks counts what the primary has executed and this member, by its report, has not.
