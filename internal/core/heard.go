@@ -41,13 +41,12 @@ func (h *Heard) Lose() {
 }
 
 // Earlier are the reports before Report, newest first.
-func (h *Heard) Earlier() (all []Fact[Report]) {
-	for _, f := range h.earlier {
-		if f.Known() {
-			all = append(all, f)
-		}
+func (h *Heard) Earlier() []Fact[Report] {
+	known := 0
+	for known < EarlierKept && h.earlier[known].Known() {
+		known++
 	}
-	return all
+	return append([]Fact[Report](nil), h.earlier[:known]...)
 }
 
 // Heard is what an observation has of it.
