@@ -105,6 +105,11 @@ const (
 	ConditionAvailable   = "Available"
 	ConditionHealthy     = "Healthy"
 	ConditionInitialized = "Initialized"
+	// ConditionReconciling is True while the cluster is not yet as its spec says, and the operator works
+	// on that; ConditionStalled while nothing can be done until something outside changes. Both are absent
+	// otherwise: they have the meaning that kstatus gives them.
+	ConditionReconciling = "Reconciling"
+	ConditionStalled     = "Stalled"
 	// ConditionSwitchoverReturned is True after a planned switchover that stopped
 	// writes and was given up; absent otherwise.
 	ConditionSwitchoverReturned = "SwitchoverReturned"

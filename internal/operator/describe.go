@@ -26,20 +26,21 @@ func describe(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observation
 		in := instanceStatus(&o.Instances[i], o.Cluster.Topology, plan.Status)
 		s.InstancesReported = append(s.InstancesReported, in)
 	}
-	for _, cond := range conditions(plan.Status, o) {
+	now := conditions(plan.Status, o.Cluster)
+	for _, kind := range comeAndGo {
+		if meta.FindStatusCondition(now, kind) == nil {
+			meta.RemoveStatusCondition(&s.Conditions, kind)
+		}
+	}
+	for _, cond := range now {
 		cond.ObservedGeneration = c.Generation
 		meta.SetStatusCondition(&s.Conditions, cond)
 	}
-	if plan.Status.Return == nil {
-		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionSwitchoverReturned)
-	}
-	if durable := durableCondition(plan.Status, o.Cluster); durable != nil {
-		durable.ObservedGeneration = c.Generation
-		meta.SetStatusCondition(&s.Conditions, *durable)
-	} else {
-		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionDurable)
-	}
 }
+
+// comeAndGo are the conditions, of those that say how the cluster is, which a status need not have.
+var comeAndGo = []string{v1alpha1.ConditionSwitchoverReturned, v1alpha1.ConditionReconciling,
+	v1alpha1.ConditionStalled, v1alpha1.ConditionDurable}
 
 // syncedReplicas counts who is ready besides the primary. Who has diverged does not count,
 // even while its Pod is still ready. Before there is a primary nobody is a replica.
@@ -144,7 +145,8 @@ func refusalOrPhase(s core.Status) string {
 	return string(s.Phase)
 }
 
-func conditions(s core.Status, o core.Observation) []metav1.Condition {
+// conditions are those that say how the cluster is.
+func conditions(s core.Status, c core.Cluster) []metav1.Condition {
 	takesWrites := s.Diagnosis.EndsCommits()
 	because, ready := refusalOrPhase(s), string(s.Phase)
 	if !takesWrites {
@@ -165,6 +167,16 @@ func conditions(s core.Status, o core.Observation) []metav1.Condition {
 	if r := s.Return; r != nil {
 		out = append(out, condition(v1alpha1.ConditionSwitchoverReturned, true, "TargetNotWritable",
 			"the switchover to "+r.Target+" was given up: "+r.Why))
+	}
+	isAsWished := s.Phase == core.PhaseHealthy && s.State == core.StateHealthy && s.Operation == nil
+	switch {
+	case s.Phase == core.PhaseBlocked:
+		out = append(out, condition(v1alpha1.ConditionStalled, true, because, s.Reason))
+	case !isAsWished:
+		out = append(out, condition(v1alpha1.ConditionReconciling, true, string(s.Phase), s.Reason))
+	}
+	if durable := durableCondition(s, c); durable != nil {
+		out = append(out, *durable)
 	}
 	return out
 }

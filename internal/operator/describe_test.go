@@ -83,6 +83,24 @@ const (
 	away   = core.MemberUnreachable
 )
 
+// trueOf are the conditions that are True. Those that come and go are True, or are not there.
+func trueOf(t *testing.T, conditions []metav1.Condition) (are []string) {
+	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionProgressing, v1alpha1.ConditionDegraded,
+		v1alpha1.ConditionAvailable, v1alpha1.ConditionHealthy, v1alpha1.ConditionInitialized} {
+		if meta.IsStatusConditionTrue(conditions, kind) {
+			are = append(are, kind)
+		} else if !meta.IsStatusConditionFalse(conditions, kind) {
+			t.Errorf("%s is neither True nor False", kind)
+		}
+	}
+	for _, kind := range []string{v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
+		if meta.FindStatusCondition(conditions, kind) != nil {
+			are = append(are, kind)
+		}
+	}
+	return are
+}
+
 func TestConditionsOfAGroupTellALostQuorumAndARefusedFence(t *testing.T) {
 	for name, want := range map[string]struct {
 		o       core.Observation
@@ -92,36 +110,28 @@ func TestConditionsOfAGroupTellALostQuorumAndARefusedFence(t *testing.T) {
 	}{
 		"all is well": {ofGroup(online, online, online), "Ready Available Healthy Initialized", "Healthy",
 			"all 3 members are online"},
-		"one is away": {ofGroup(online, online, away), "Ready Degraded Available Initialized", "Degraded",
+		"one is away": {ofGroup(online, online, away), "Ready Degraded Available Initialized Reconciling", "Degraded",
 			"c-3"},
-		"the quorum is lost": {ofGroup(online, away, away), "Degraded Initialized", "QuorumLost",
+		"the quorum is lost": {ofGroup(online, away, away), "Degraded Initialized Stalled", "QuorumLost",
 			"the group has lost its quorum"},
-		"a fence is refused": {wishFence(ofGroup(online, online, away), 1), "Ready Degraded Available Initialized",
-			"FenceWouldLoseQuorum",
+		"a fence is refused": {wishFence(ofGroup(online, online, away), 1), "Ready Degraded Available " +
+			"Initialized Stalled", "FenceWouldLoseQuorum",
 			"c-2 is not fenced: 1 of 3 members would be left online"},
 		"a fence is refused where all is well": {wishFence(ofGroup(online, online), 1), "Ready Degraded Available " +
-			"Healthy Initialized", "FenceWouldLoseQuorum",
+			"Healthy Initialized Stalled", "FenceWouldLoseQuorum",
 			"c-2 is not fenced: 1 of 2 members would be left online"},
 		"a fence is asked for while the quorum is lost": {wishFence(ofGroup(online, away, away), 0),
-			"Degraded Initialized", "FenceWouldLoseQuorum",
+			"Degraded Initialized Stalled", "FenceWouldLoseQuorum",
 			"c-1 is not fenced: it is not known whether the group has a majority without it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := aCluster()
 			c.Generation = 7
-			var s v1alpha1.ClusterStatus
+			s := v1alpha1.ClusterStatus{Conditions: []metav1.Condition{
+				{Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionTrue},
+				{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue}}}
 			describe(&s, c, want.o, topology.Decide(want.o))
-			var are []string
-			for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionProgressing,
-				v1alpha1.ConditionDegraded, v1alpha1.ConditionAvailable, v1alpha1.ConditionHealthy,
-				v1alpha1.ConditionInitialized} {
-				if meta.IsStatusConditionTrue(s.Conditions, kind) {
-					are = append(are, kind)
-				} else if !meta.IsStatusConditionFalse(s.Conditions, kind) {
-					t.Errorf("%s is neither True nor False", kind)
-				}
-			}
-			if got := strings.Join(are, " "); got != want.are {
+			if got := strings.Join(trueOf(t, s.Conditions), " "); got != want.are {
 				t.Errorf("True are %s, and not %s", got, want.are)
 			}
 			degraded := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDegraded)

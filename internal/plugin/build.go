@@ -209,9 +209,15 @@ func boundsOf(f *Facts) *Bounds {
 var badWhenTrue = []string{v1alpha1.ConditionDegraded, v1alpha1.ConditionProgressing,
 	v1alpha1.ConditionSwitchoverReturned}
 
+// forTools are the conditions that tell other programs what the phase tells people.
+var forTools = []string{v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled}
+
 func conditionsNotOK(all []metav1.Condition) []Condition {
 	var out []Condition
 	for _, c := range all {
+		if slices.Contains(forTools, c.Type) {
+			continue
+		}
 		good := metav1.ConditionTrue
 		if slices.Contains(badWhenTrue, c.Type) {
 			good = metav1.ConditionFalse
