@@ -2,11 +2,11 @@ package async
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -19,7 +19,7 @@ func (w *world) manage() bool {
 		if !in.pod.Exists || in.pod.Terminated || in.pod.Waiting != nil || in.cut || w.slow[in.name] {
 			continue
 		}
-		in.truth.SeenEpoch = max(in.truth.SeenEpoch, w.cluster.Status.Epoch)
+		w.see(in)
 		before, server := in.truth, cloneServer(in.truth.Server)
 		pod := in.pod
 		w.step(in)
@@ -70,18 +70,17 @@ func (w *world) isReady(in *inst) bool {
 
 // step is one manager's next move.
 func (w *world) step(in *inst) {
-	p := w.cluster.Status.Promotion
 	r := &in.truth
-	permitted := p != nil && p.Instance == in.name && p.Epoch >= r.NoWritesBelow && p.IsOf(r.PodUID, r.Node)
+	permitted := w.facts(in).Permitted()
 	if r.WritableEpoch != 0 && !permitted && !in.lost {
-		r.WritableEpoch, r.Server.SuperReadOnly = 0, true
+		in.stopWrites()
 		return
 	}
 	switch r.State {
 	case core.Starting:
 		w.look(in)
 	case core.Empty:
-		w.fill(in, permitted)
+		w.fill(in)
 	case core.Cloning:
 		w.finishClone(in)
 	case core.Recovering:
@@ -111,16 +110,18 @@ func (w *world) look(in *inst) {
 	r.State, r.Data = core.Empty, core.DataEmpty
 }
 
-func (w *world) fill(in *inst, permitted bool) {
-	p, r := w.cluster.Status.Promotion, &in.truth
-	switch {
-	case p == nil:
-	case permitted && p.Proof == core.ProofBootstrap && p.Epoch == 1 && w.cluster.Status.EstablishedAt.IsZero():
-		r.State, r.Data = core.Running, core.DataPopulated
-		r.Server = &core.Server{UUID: uuidOf(in.ordinal), Executed: parseSet(letters[in.ordinal-1:in.ordinal] +
-			":1"), SuperReadOnly: true}
-	case p.Instance != in.name:
-		r.State, r.Data = core.AwaitingClone, core.DataScratch
+// fill makes the data that the instance is to make.
+func (w *world) fill(in *inst) {
+	r := &in.truth
+	for _, a := range agent.Decide(w.facts(in)).Actions {
+		switch data, makes := a.(agent.MakeData); {
+		case makes && data.From == core.OriginCloned:
+			r.State, r.Data = core.AwaitingClone, core.DataScratch
+		case makes:
+			r.State, r.Data = core.Running, core.DataPopulated
+			r.Server = &core.Server{UUID: uuidOf(in.ordinal), Executed: parseSet(letters[in.ordinal-1:in.ordinal] +
+				":1"), SuperReadOnly: true}
+		}
 	}
 }
 
@@ -145,13 +146,14 @@ func (w *world) finishClone(in *inst) {
 
 // promote: what is missing is received, then all is applied, then it opens.
 func (w *world) promote(in *inst) {
-	p, r := w.cluster.Status.Promotion, &in.truth
+	p, r := in.view.Promotion, &in.truth
 	if r.WritableEpoch == p.Epoch {
 		return
 	}
 	if r.WritableEpoch != 0 { // only the epoch changes
-		r.WritableEpoch, in.renewedAt = p.Epoch, w.now
-		w.writeLease(in.name, p.Epoch)
+		if w.mayOpen(in, p.Epoch) {
+			r.WritableEpoch = p.Epoch
+		}
 		return
 	}
 	if !r.Server.Holds().Contains(p.RequiredGTID) {
@@ -162,17 +164,18 @@ func (w *world) promote(in *inst) {
 	}
 	r.Server.Executed = r.Server.Holds()
 	r.Server.Replication = nil
+	if !w.mayOpen(in, p.Epoch) {
+		return
+	}
 	r.Server.SuperReadOnly, r.WritableEpoch = false, p.Epoch
-	w.writeLease(in.name, p.Epoch)
-	in.renewedAt = w.now
 	r.Server.SemiSync = core.SemiSync{SourceEnabled: p.RequiredAcks > 0, SourceActive: p.RequiredAcks > 0,
 		Acks: p.RequiredAcks, Order: p.AcksOrder, OrderEpoch: p.Epoch,
-		Blocks: w.cluster.Durability.Mode == core.DurabilityQuorum || p.LosslessSince > 0}
+		Blocks: in.view.WaitsForEver()}
 }
 
 // follow: replicate from the primary, if it is writable and nothing is errant.
 func (w *world) follow(in *inst) {
-	p, r := w.cluster.Status.Promotion, &in.truth
+	p, r := in.view.Promotion, &in.truth
 	if rep := r.Server.Replication; rep != nil && rep.SQLError == "" {
 		r.Server.Executed = r.Server.Holds()
 	}
@@ -193,8 +196,7 @@ func (w *world) follow(in *inst) {
 	r.Server.Executed = r.Server.Executed.Union(primary.truth.Server.Executed)
 	r.Server.Replication = &core.Replication{SourceHost: primary.name, IORunning: true, SQLRunning: true,
 		Retrieved: gtid.Set{}}
-	r.Server.SemiSync.ReplicaEnabled = w.cluster.Durability.Mode != core.DurabilityAsync &&
-		slices.Contains(w.cluster.Status.Members, in.name)
+	r.Server.SemiSync.ReplicaEnabled = in.view.Acknowledges(in.name)
 	w.countClients(primary)
 }
 

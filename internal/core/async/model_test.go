@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -48,13 +49,13 @@ type inst struct {
 	lost    bool // the operator cannot reach the manager
 	cut     bool // nor do its replicas reach it
 	heard   core.Heard
-	// withheldAt is when the manager stopped receiving, renewedAt when it renewed
-	// the lease last.
-	withheldAt, renewedAt time.Time
-	ended                 core.EndedPods
-	notMade               core.NotMade
-	backedUp              bool
-	successor             core.Successor
+	// withheldAt is when the manager stopped receiving.
+	withheldAt time.Time
+	mind
+	ended     core.EndedPods
+	notMade   core.NotMade
+	backedUp  bool
+	successor core.Successor
 	// keepsManager is why its manager does not take a successor; "" when it does.
 	keepsManager string
 }
@@ -127,6 +128,7 @@ func (w *world) add(name string) *inst {
 func (w *world) startPod(in *inst) {
 	w.pods++
 	in.successor = core.Successor{}
+	in.mind = mind{latest: in.latest}
 	in.pod = core.Pod{Exists: true, UID: fmt.Sprintf("pod-%d", w.pods), Node: fmt.Sprintf("node-%d", in.ordinal),
 		Current: true, CurrentButImage: true, Image: w.image, NeverStarted: true}
 	data, server := in.truth.Data, in.truth.Server
@@ -146,7 +148,9 @@ func (w *world) hear(in *inst) {
 	if r.Withheld != nil {
 		r.Withheld = &core.Withheld{Below: r.Withheld.Below, Seconds: int(w.now.Sub(in.withheldAt).Seconds())}
 	}
-	r.ClusterSize, r.Leased = len(w.cluster.Status.Members), w.cluster.PrimaryLease
+	if in.view != nil {
+		in.view.TellView(&r)
+	}
 	if r.Server != nil {
 		server := *r.Server
 		if rep := server.Replication; rep != nil {
@@ -210,7 +214,8 @@ func (w *world) observe() core.Observation {
 func (w *world) setClock(by time.Duration) {
 	w.now = w.now.Add(by)
 	for _, in := range w.insts {
-		in.withheldAt, in.renewedAt = in.withheldAt.Add(by), in.renewedAt.Add(by)
+		in.withheldAt = in.withheldAt.Add(by)
+		in.mind.shift(by)
 	}
 }
 
@@ -320,7 +325,7 @@ func (w *world) wipe(in *inst) {
 	in.volume = core.Volume{}
 	in.truth.Data, in.truth.Server, in.truth.NoWritesBelow, in.truth.NoReceivingBelow, in.truth.Errant = core.DataEmpty,
 		nil, 0, 0, gtid.Set{}
-	in.truth.Withheld = nil
+	in.truth.Withheld, in.latest = nil, agent.Latest{}
 }
 
 // order carries out a command to a manager; one that cannot be reached does not
@@ -331,7 +336,10 @@ func (w *world) order(e core.Effect) {
 	if in == nil || in.lost || !in.pod.Exists || in.pod.NeverStarted || in.pod.Terminated {
 		return
 	}
-	if act != nil && epoch >= in.truth.SeenEpoch { // internal/instance refuses what is out of date
+	if !w.slow[name] {
+		w.see(in)
+	}
+	if act != nil && in.standing().Refuses(epoch) == nil {
 		in.truth.SeenEpoch = epoch
 		act(in)
 	}
@@ -342,12 +350,9 @@ func (w *world) command(e core.Effect) (name string, epoch int64, act func(*inst
 	switch e := e.(type) {
 	case core.Demote:
 		return e.Instance, e.Epoch, func(in *inst) {
-			in.truth.NoWritesBelow, in.truth.WritableEpoch = max(in.truth.NoWritesBelow, e.Epoch), 0
-			if in.truth.Server != nil {
-				in.truth.Server.SuperReadOnly = true
-			}
-			if in.truth.State == core.Hung {
-				in.truth.State = core.Stopped
+			in.truth.NoWritesBelow = max(in.truth.NoWritesBelow, e.Epoch)
+			if agent.MustStopFor(e.Epoch, in.truth.WritableEpoch, in.activity()) {
+				in.stopWrites()
 			}
 		}
 	case core.ReceivePromise:
@@ -358,6 +363,9 @@ func (w *world) command(e core.Effect) (name string, epoch int64, act func(*inst
 		}
 	case core.CloneFrom:
 		return e.Instance, e.Epoch, func(in *inst) {
+			if in.standing().RefusesCopy(e.Donor) != nil {
+				return
+			}
 			failures := 0
 			if in.truth.Clone != nil {
 				failures = in.truth.Clone.Failures
@@ -374,12 +382,7 @@ func (w *world) command(e core.Effect) (name string, epoch int64, act func(*inst
 	case core.ReplaceManager:
 		return e.Instance, w.cluster.Status.Epoch, func(in *inst) { w.sendSuccessor(in) }
 	case core.SetAcks:
-		return e.Instance, e.Epoch, func(in *inst) {
-			in.truth.Server.SemiSync.SourceEnabled, in.truth.Server.SemiSync.SourceActive = e.Acks > 0, e.Acks > 0
-			in.truth.Server.SemiSync.Blocks = w.cluster.Durability.Mode == core.DurabilityQuorum
-			in.truth.Server.SemiSync.Acks, in.truth.Server.SemiSync.Order, in.truth.Server.SemiSync.OrderEpoch =
-				e.Acks, e.Order, e.Epoch
-		}
+		return e.Instance, e.Epoch, func(in *inst) { in.setAcks(e) }
 	case core.AdoptTransactions:
 		return e.Instance, e.Epoch, func(in *inst) {
 			in.truth.Server.Executed = in.truth.Server.Executed.Union(gtid.MustParse(e.Set))
@@ -399,32 +402,4 @@ func stopIO(in *inst) {
 func (w *world) writeLease(holder string, epoch int64) {
 	w.writes++
 	w.lease = core.Lease{Holder: holder, Epoch: epoch, Version: fmt.Sprint(w.writes), UnchangedSince: w.now}
-}
-
-// tendLease: who is writable renews, while it reaches the API server; who can do
-// neither that nor be vouched for stops.
-func (w *world) tendLease(in *inst) {
-	r := &in.truth
-	if r.WritableEpoch == 0 || r.State != core.Running || !in.pod.Exists || in.pod.Terminated {
-		return
-	}
-	switch age := w.now.Sub(in.renewedAt); {
-	case !in.cut && age >= core.LeaseRenewal && (w.lease.Holder == in.name || w.lease.Epoch < r.WritableEpoch):
-		w.writeLease(in.name, r.WritableEpoch)
-		in.renewedAt = w.now
-	case age >= core.LeaseGrace+core.IsolationLimit && !w.isVouchedFor(in):
-		r.WritableEpoch, r.Server.SuperReadOnly = 0, true
-	}
-}
-
-func (w *world) isVouchedFor(in *inst) bool {
-	n := 1
-	for _, peer := range w.insts {
-		if peer != in && slices.Contains(w.cluster.Status.Members, peer.name) && !peer.cut && !in.cut &&
-			peer.pod.Exists && !peer.pod.Terminated && peer.truth.NoReceivingBelow <= in.truth.WritableEpoch {
-			n++
-		}
-	}
-	size := len(w.cluster.Status.Members)
-	return size == 1 || n >= core.Majority(size)
 }

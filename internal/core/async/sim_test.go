@@ -34,7 +34,7 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	for _, must := range []string{"Failover", "Switchover", string(core.ProofManagerFenced),
-		string(core.ProofPodTerminated),
+		string(core.ProofPodTerminated), string(core.ProofLeaseExpired),
 		string(core.StepReturn), string(core.StepElect), string(core.MysqldDown), string(core.PrimaryHung),
 		string(core.PodGone)} {
 		if seen[must] == 0 {
@@ -177,8 +177,7 @@ func (s *sim) check() error {
 
 // canAcknowledge: a commit that waits for replicas which are not there is none.
 func (s *sim) canAcknowledge(in *inst) bool {
-	semi := in.truth.Server.SemiSync
-	return !s.isLossless() || !semi.SourceEnabled || len(s.receivers(in)) >= semi.Acks
+	return !in.truth.Server.SemiSync.Starves(len(s.receivers(in)))
 }
 
 func (s *sim) receivers(in *inst) []*inst {
@@ -193,7 +192,7 @@ func (s *sim) receivers(in *inst) []*inst {
 	return out
 }
 
-func (s *sim) isLossless() bool { return s.cluster.Durability.Mode == core.DurabilityQuorum }
+func (s *sim) isLossless() bool { return s.cluster.Durability.Mode.IsOnReplicas() }
 
 // write: one transaction on whoever is writable, received by as many replicas as
 // it waits for, perhaps by more; with too few, it is never acknowledged.
@@ -241,6 +240,7 @@ func (s *sim) fault() {
 		{"its manager is quick again", func(in *inst) { delete(s.slow, in.name) }},
 		{"its Pod is out of date", func(in *inst) { in.pod.Current = false }},
 		{"its Pod is to hand over", func(in *inst) { in.pod.Terminating, in.truth.Terminating = true, true }},
+		{"sees 12 seconds pass", func(*inst) { s.advance(12 * time.Second) }},
 		{"sees the operator restart", func(*inst) { s.restartOperator() }},
 		{"sees the cluster grow", func(*inst) { s.cluster.Wanted = min(s.cluster.Wanted+1, 5) }},
 		{"sees the cluster shrink", func(*inst) { s.cluster.Wanted = max(s.cluster.Wanted-1, 1) }},
