@@ -82,7 +82,7 @@ func groupFrom(s *v1alpha1.ClusterStatus) (*core.GroupStatus, error) {
 			Admitted: l.Admitted})
 	}
 	var err error
-	if out.Recoveries, err = Recoveries(g); err != nil {
+	if out.Recoveries, err = recoveries(g); err != nil {
 		return nil, err
 	}
 	for _, m := range g.Members {
@@ -109,9 +109,9 @@ func GroupSize(s *v1alpha1.ClusterStatus) int {
 	return g.Size(s.InstanceNames)
 }
 
-// Recoveries reads the recoveries of a group out of its status, which must not be nil. An error
+// recoveries reads the recoveries of a group out of its status, which must not be nil. An error
 // means that a GTID set in it cannot be read.
-func Recoveries(g *v1alpha1.GroupReplicationStatus) (out []core.GroupRecovery, err error) {
+func recoveries(g *v1alpha1.GroupReplicationStatus) (out []core.GroupRecovery, err error) {
 	for _, r := range g.Recoveries {
 		held, err := gtid.Parse(r.Held)
 		if err != nil {
