@@ -9,8 +9,9 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// keptStatus is a status as it is read back from the API: times lose what is
-// below a microsecond, and what is only published is not read.
+// keptStatus is a status as it is read back from the API, as far as it is decided by: times lose what is below a
+// microsecond, and State, which is published and never read, is gone. Notices, past operations and what is said of
+// durability stay as they were decided.
 func keptStatus(s core.Status) core.Status {
 	s.CurrentPrimaryAt, s.TargetPrimaryAt = kept(s.CurrentPrimaryAt), kept(s.TargetPrimaryAt)
 	s.FailingSince, s.LastFailover, s.EstablishedAt = kept(s.FailingSince), kept(s.LastFailover), kept(s.EstablishedAt)
