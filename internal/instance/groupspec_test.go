@@ -33,7 +33,7 @@ func TestAGroupHasNoLeaseWhateverIsWished(t *testing.T) {
 	for mode, want := range map[string]bool{v1alpha1.ReplicationGroup: false, v1alpha1.ReplicationAsync: true} {
 		c := &v1alpha1.Cluster{}
 		c.Spec.Replication.Mode, c.Spec.EnablePrimaryLease = mode, new(true)
-		if v, err := viewOf(c, "db-1"); err != nil || v.Lease != want {
+		if v, err := clusterFor(c, "db-1"); err != nil || v.Lease != want {
 			t.Errorf("%s: %t, %v", mode, v.Lease, err)
 		}
 	}
@@ -46,7 +46,7 @@ func TestAGroupIsNotSemiSynchronousWhateverIsWished(t *testing.T) {
 		c := &v1alpha1.Cluster{}
 		c.Spec.Replication.Mode = mode
 		c.Spec.MySQL.SemiSync = &v1alpha1.SemiSyncSpec{Enabled: true, DataDurability: v1alpha1.DurabilityQuorum}
-		if v, err := viewOf(c, "db-1"); err != nil || v.Durability != want {
+		if v, err := clusterFor(c, "db-1"); err != nil || v.Durability != want {
 			t.Errorf("%s: %s, %v", mode, v.Durability, err)
 		}
 	}

@@ -195,7 +195,7 @@ func (k *leaseKeeper) confirmPromotion(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return fmt.Errorf("confirming the promotion of epoch %d: %w", epoch, err)
 	}
-	if v, err := viewOf(c, k.me); err != nil || !v.Promotes(k.me, epoch) {
+	if v, err := clusterFor(c, k.me); err != nil || !v.Promotes(k.me, epoch) {
 		return fmt.Errorf("confirming the promotion of epoch %d: %w", epoch, errEpochEnded)
 	}
 	k.by.noteConfirmed(epoch)

@@ -54,8 +54,8 @@ func (s *clusterState) deleted() {
 	}
 }
 
-// viewOf takes from a Cluster what an instance decides by.
-func viewOf(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
+// clusterFor takes from a Cluster what an instance decides by.
+func clusterFor(c *v1alpha1.Cluster, me string) (*agent.Cluster, error) {
 	status, err := observation.StatusFrom(&c.Status)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (m *manager) setCluster(c *v1alpha1.Cluster) {
 // takeView takes a new view if it may, which is asked under the lock. Whose the volume is from then on is kept on
 // it before, and not under the lock: a volume that stalls must hold up nobody else.
 func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
-	v, err := viewOf(c, m.opt.Instance)
+	v, err := clusterFor(c, m.opt.Instance)
 	if err != nil {
 		m.log.Error("the Cluster's status cannot be understood; the former view is kept", "error", err)
 		return

@@ -141,7 +141,7 @@ func memberSays(in *core.Instance, problem string) string {
 	if !known {
 		return "NOT KNOWN: " + cmp.Or(problem, "no answer")
 	}
-	v := viewOf(&rep)
+	v := viewOrUnknown(&rep)
 	if rep.Server == nil {
 		return fmt.Sprintf("its mysqld does not answer (%s)", describeState(&rep))
 	}

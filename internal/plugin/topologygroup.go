@@ -50,7 +50,7 @@ func (group) writable(f *Facts) (Writable, string) {
 func (f *Facts) writers() (writers, silent []string) {
 	for _, name := range instanceNames(&f.Cluster.Status) {
 		r := f.live(name)
-		v := viewOf(r)
+		v := viewOrUnknown(r)
 		switch {
 		case r == nil && f.Live[name].Problem != "", hangs(r):
 			silent = append(silent, name)
@@ -62,9 +62,9 @@ func (f *Facts) writers() (writers, silent []string) {
 	return writers, silent
 }
 
-// viewOf is an instance's own word about its group: UNKNOWN where it tells nothing of one, as when its
+// viewOrUnknown is an instance's own word about its group: UNKNOWN where it tells nothing of one, as when its
 // mysqld hangs.
-func viewOf(r *core.Report) core.GroupView {
+func viewOrUnknown(r *core.Report) core.GroupView {
 	if r != nil {
 		if v, tells := r.TellsView(); tells {
 			return *v
@@ -74,12 +74,12 @@ func viewOf(r *core.Report) core.GroupView {
 }
 
 func lacksMajority(r *core.Report) bool {
-	v := viewOf(r)
+	v := viewOrUnknown(r)
 	return v.IsSurvivor()
 }
 
 func (group) place(in *Instance, f *Facts, r *core.Report) {
-	v := viewOf(r)
+	v := viewOrUnknown(r)
 	in.Role, in.Member = "", string(v.State)
 	if v.State != core.MemberOnline {
 		return
