@@ -80,7 +80,7 @@ func TestAVolumeThatStallsWhileItIsAdoptedHoldsUpNoProbe(t *testing.T) {
 		}
 		return !isFree
 	})
-	m.isolator.fencing.beat(m.isolator.began)
+	m.isolator.looks.beat(m.isolator.began)
 	if why := newProber(m).notAlive(); why != "" {
 		t.Errorf("it is not alive: %s", why)
 	}

@@ -63,7 +63,7 @@ type handoverLife struct {
 }
 
 // handoverVolume is what the volume holds. Whoever takes over reads none of it: mysqld may be writable,
-// and until somebody can fence it, nothing may wait for a volume that stalls.
+// and until somebody can stop its writes, nothing may wait for a volume that stalls.
 type handoverVolume struct {
 	Record  volumeRecord   `json:"record"`
 	Data    core.DataState `json:"data"`

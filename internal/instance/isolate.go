@@ -21,8 +21,8 @@ type isolator struct {
 	// began is when the manager did.
 	began time.Time
 	// wake has it look now.
-	wake    chan struct{}
-	fencing pulse
+	wake  chan struct{}
+	looks pulse
 }
 
 // isolating is what an isolator asks of its manager.
@@ -38,10 +38,10 @@ func newIsolator(m *manager, w *worker) *isolator {
 	return &isolator{log: m.log, worker: w, by: m, began: m.began, wake: make(chan struct{}, 1)}
 }
 
-// fencingSilence is how long the fencing loop may take over one look: a primary that
+// isolationSilence is how long keepIsolating may take over one look: a primary that
 // isolates itself gives the worker a second and mysqld two, and waits ten for the end of
 // one that it killed.
-const fencingSilence = 20 * time.Second
+const isolationSilence = 20 * time.Second
 
 // pulse is when a loop was last seen at work.
 type pulse struct{ at atomic.Int64 }
@@ -53,16 +53,16 @@ func (p *pulse) silentFor(since time.Time) time.Duration {
 }
 
 // silentFor is how long it has not been looked.
-func (i *isolator) silentFor() time.Duration { return i.fencing.silentFor(i.began) }
+func (i *isolator) silentFor() time.Duration { return i.looks.silentFor(i.began) }
 
-// keepIsolating fences this primary when nobody stands behind it any more. It does
+// keepIsolating has this primary isolate itself when nobody stands behind it any more. It does
 // not wait for what the worker is busy with. It looks when core/agent says that it may have to, and
 // when it is woken: the instance is about to be opened for writes, or its lease may be gone.
 func (i *isolator) keepIsolating(ctx context.Context) {
 	tick := newTicker(core.IsolationRest)
 	defer tick.Stop()
 	tick.sooner(core.IsolationLook) // it may have taken another's place, who was open for writes
-	i.fencing.beat(i.began)
+	i.looks.beat(i.began)
 	for {
 		select {
 		case <-ctx.Done():
@@ -73,7 +73,7 @@ func (i *isolator) keepIsolating(ctx context.Context) {
 		}
 		f := i.by.facts()
 		must := f.MustIsolateItself()
-		i.fencing.beat(i.began)
+		i.looks.beat(i.began)
 		tick.sooner(f.UntilIsolationLook())
 		if !must {
 			continue

@@ -43,12 +43,12 @@ func TestAManagerThatCannotFenceItsMysqldIsNotAlive(t *testing.T) {
 func TestAManagerWhoseFencingLoopStandsStillIsNotAlive(t *testing.T) {
 	m := newManager(Options{Instance: "db-1"}.withDefaults())
 	m.isolator.began = time.Now().Add(-time.Minute)
-	m.isolator.fencing.beat(m.isolator.began)
+	m.isolator.looks.beat(m.isolator.began)
 	if code, says := livez(m); code != http.StatusOK {
 		t.Errorf("just after a look, it answers %d %s", code, says)
 	}
-	m.isolator.began = m.isolator.began.Add(-fencingSilence - time.Second)
+	m.isolator.began = m.isolator.began.Add(-isolationSilence - time.Second)
 	if code, says := livez(m); code != http.StatusServiceUnavailable || !strings.Contains(says, "has to isolate itself") {
-		t.Errorf("after %s without a look, it answers %d %s", fencingSilence, code, says)
+		t.Errorf("after %s without a look, it answers %d %s", isolationSilence, code, says)
 	}
 }

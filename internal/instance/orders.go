@@ -21,7 +21,7 @@ func (m *manager) Order(ctx context.Context, o control.Order) error {
 	case control.Demote:
 		return m.orderDemote(o.Epoch)
 	case control.ReceivePromise:
-		return m.orderFreeze(ctx, o.Epoch)
+		return m.orderReceivePromise(ctx, o.Epoch)
 	case control.CloneFrom:
 		return m.orderClone(o.Donor)
 	case control.RestartInPlace:
@@ -88,9 +88,9 @@ func (m *manager) orderDemote(epoch int64) error {
 	})
 }
 
-// orderFreeze promises to receive nothing and to vouch for nobody, and says so
+// orderReceivePromise promises to receive nothing and to vouch for nobody, and says so
 // only when nothing is received any more.
-func (m *manager) orderFreeze(ctx context.Context, epoch int64) error {
+func (m *manager) orderReceivePromise(ctx context.Context, epoch int64) error {
 	err := m.record.change(func(r *volumeRecord) { r.NoReceivingBelow = max(r.NoReceivingBelow, epoch) })
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (m *manager) stopReceiving(ctx context.Context) error {
 		return err
 	}
 	if r != nil && (r.IORunning || r.IOConnecting) {
-		return fmt.Errorf("freezing: the receiving thread still runs")
+		return fmt.Errorf("stopping to receive: the receiving thread still runs")
 	}
 	return nil
 }

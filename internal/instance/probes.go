@@ -29,10 +29,10 @@ type probed interface {
 
 func newProber(m *manager) *prober { return &prober{isolator: m.isolator, worker: m.worker, by: m} }
 
-// notAlive says why this manager could not fence its mysqld; "" if it could. Nothing that
+// notAlive says why this manager could not isolate itself; "" if it could. Nothing that
 // takes its time for a reason counts: making data, cloning, recovering, a volume that stalls.
 func (p *prober) notAlive() string {
-	if silent := p.isolator.silentFor(); silent > fencingSilence {
+	if silent := p.isolator.silentFor(); silent > isolationSilence {
 		return fmt.Sprintf("it has not been looked for %s whether this instance has to isolate itself",
 			silent.Round(time.Second))
 	}
@@ -50,7 +50,7 @@ func (p *prober) notAlive() string {
 }
 
 // handler answers the kubelet. Startup depends on nothing but that the manager answers,
-// liveness on its being able to fence mysqld: initialising, cloning and recovering take as
+// liveness on its being able to isolate itself: initialising, cloning and recovering take as
 // long as they take, and maxStartDelay is the manager's to keep. Readiness is about serving
 // clients.
 func (p *prober) handler() http.Handler {

@@ -116,7 +116,7 @@ func (m *manager) run(ctx context.Context) error {
 }
 
 // beside are the concerns that go on by themselves beside the worker, each until its context ends.
-// Who fences and who keeps the Lease are not among them: they begin before anybody is served.
+// Who isolates the instance and who keeps the Lease are not among them: they begin before anybody is served.
 func (m *manager) beside() []func(context.Context) {
 	return []func(context.Context){
 		m.replacer.knowBinary, m.prepare, m.keepPolling, m.voucher.keepVouched, m.disk.keepTryingDisk,

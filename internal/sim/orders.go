@@ -33,7 +33,7 @@ func (m *manager) order(o control.Order, done func(err string)) {
 	case control.Demote:
 		m.orderDemote(o.Epoch, done)
 	case control.ReceivePromise:
-		m.orderFreeze(o.Epoch, done)
+		m.orderReceivePromise(o.Epoch, done)
 	case control.CloneFrom:
 		m.orderClone(o.Donor, done)
 	case control.RestartInPlace:
@@ -94,8 +94,8 @@ func (m *manager) orderDemote(epoch int64, done func(string)) {
 	})
 }
 
-// orderFreeze stops receiving, and says so only when it has stopped.
-func (m *manager) orderFreeze(epoch int64, done func(string)) {
+// orderReceivePromise stops receiving, and says so only when it has stopped.
+func (m *manager) orderReceivePromise(epoch int64, done func(string)) {
 	r := &m.volume.record
 	r.noReceivingBelow = max(r.noReceivingBelow, epoch)
 	m.update()

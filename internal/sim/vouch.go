@@ -81,7 +81,7 @@ func (m *manager) askPeers(f *agent.Facts) {
 	}
 }
 
-// keepIsolating fences this primary when nobody stands behind it any more. While the
+// keepIsolating has this primary isolate itself when nobody stands behind it any more. While the
 // lease is fresh nothing is to be looked for.
 func (m *manager) keepIsolating() {
 	if m.vouches.watching {
