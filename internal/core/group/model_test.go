@@ -37,8 +37,7 @@ type instance struct {
 	purged   gtid.Set
 	received gtid.Set
 	errant   gtid.Set
-	last     core.Fact[gtid.Set] // what the operator has heard last that it has executed
-	word     core.Fact[core.Report]
+	heard    core.Heard
 	// viewEpoch is the highest epoch of the Cluster's status, as the volume remembers it.
 	viewEpoch int64
 	given     bool // data, at some time, on whatever volume
@@ -362,14 +361,11 @@ func (w *world) observe() core.Observation {
 		out := core.Instance{Name: in.name, Ordinal: in.ordinal, Pod: core.Known(in.pod, w.now, w.now),
 			Volume: core.Known(in.vol, w.now, w.now)}
 		if in.runs() && !in.deaf {
-			r := w.report(in)
-			out.Report = core.Known(r, w.now, w.now)
-			in.word = out.Report
-			if r.Server != nil {
-				in.last = core.Known(r.Server.Executed, w.now, w.now)
-			}
+			in.heard.Take(w.report(in), w.now, w.now)
+		} else {
+			in.heard.Lose()
 		}
-		out.LastExecuted, out.Latest = in.last, in.word
+		in.heard.Put(&out)
 		o.Instances = append(o.Instances, out)
 	}
 	return o

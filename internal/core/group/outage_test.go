@@ -66,9 +66,8 @@ func (s *sim) loseUnflushed(in *instance) {
 func (w *world) loseOperator() {
 	g := *w.cluster.Status.Group
 	for _, in := range w.all {
-		executed, _ := in.last.Get()
-		g.Recorded, in.last = g.Recorded.Union(executed), core.Fact[gtid.Set]{}
-		in.word = core.Fact[core.Report]{}
+		executed, _ := in.heard.Executed.Get()
+		g.Recorded, in.heard = g.Recorded.Union(executed), core.Heard{}
 	}
 	w.cluster.Status.Group, w.memory = &g, core.Carried{}
 }

@@ -45,7 +45,7 @@ func (s *sim) setBackNow(step func(int) string) string {
 	if b.IntN(2) == 0 { // the operator began anew with it
 		s.memory = core.Carried{}
 		for _, in := range s.all {
-			in.word = core.Fact[core.Report]{}
+			in.heard = core.Heard{Executed: in.heard.Executed}
 		}
 	}
 	s.past = true
