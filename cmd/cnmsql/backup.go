@@ -39,7 +39,7 @@ func backupCommand() *cobra.Command {
 			defer stop()
 			boundMemory(log)
 			return backupjob.Run(ctx, backupjob.Options{StoreDir: layout.StoreDir, TLSDir: layout.TLSDir,
-				AccountDir: layout.ReplicationDir, Kubernetes: apiconn.Whole(kube), Log: log})
+				AccountDir: layout.BackupAccountDir, Kubernetes: apiconn.Whole(kube), Log: log})
 		}})
 	cmd.AddCommand(
 		jobCommand("remove", "Remove the backup that the Pod was made for from the store", backupjob.Remove),

@@ -32,8 +32,12 @@ func (e *lagsError) Error() string { return e.message }
 // reasonOf names why there is no backup.
 func reasonOf(err error) core.Reason {
 	var lags *lagsError
-	if errors.As(err, &lags) {
+	var lockedOut *lockedOutError
+	switch {
+	case errors.As(err, &lags):
 		return core.BackupDonorLags
+	case errors.As(err, &lockedOut):
+		return core.BackupAccountMissing
 	}
 	return core.BackupNotTaken
 }

@@ -130,6 +130,9 @@ func takeInto(ctx context.Context, s store.Store, o Options, t Task, tell *telle
 	if err != nil {
 		return nil, err
 	}
+	if err := awaitAccount(ctx, o.Log, t.Instance, o.donorAsked(t), tell.lockedOut); err != nil {
+		return nil, err
+	}
 	donor, err := donorOf(o, t, t.Host)
 	if err != nil {
 		return nil, err

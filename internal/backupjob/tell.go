@@ -50,7 +50,7 @@ func (t *teller) hasBegun() bool { return t.backup.Status.Progress != nil }
 // begins writes down that the store is written to from now on, before it is: hasBegun of the next Pod.
 func (t *teller) begins(ctx context.Context) error {
 	return t.end(ctx, func(s *v1alpha1.BackupStatus) {
-		s.Error, s.Progress = "", &v1alpha1.BackupProgress{Percent: "0%"}
+		s.Reason, s.Error, s.Progress = "", "", &v1alpha1.BackupProgress{Percent: "0%"}
 	})
 }
 

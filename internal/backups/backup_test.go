@@ -1,8 +1,10 @@
 package backups
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"cnmsql.co/internal/backupjob"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/backup"
+	"cnmsql.co/internal/layout"
 	"cnmsql.co/internal/pki"
 	"cnmsql.co/internal/resources"
 	"cnmsql.co/internal/seal"
@@ -36,6 +39,9 @@ type backupWorld struct {
 
 func newBackupWorld(t *testing.T, objs ...client.Object) *backupWorld {
 	t.Helper()
+	if !slices.ContainsFunc(objs, func(o client.Object) bool { return o.GetName() == "db-control" }) {
+		objs = append(objs, accounts(t))
+	}
 	w := &backupWorld{Server: testapi.New(t, backupDay, objs...)}
 	w.r = &Reconciler{Client: w, Live: w, Recorder: w.Recorder(), OperatorImage: "operator:1", Now: w.Now}
 	return w
@@ -111,6 +117,42 @@ func authority(t *testing.T) *corev1.Secret {
 		t.Fatal(err)
 	}
 	return resources.CASecret(aCluster(), b)
+}
+
+// accounts is the Secret with the account of Backups.
+func accounts(t *testing.T) *corev1.Secret {
+	t.Helper()
+	s, err := resources.ControlSecret(aCluster(), nil, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestABackupWaitsUntilThereIsAnAccountForIt, which the operator makes of a Cluster of an earlier release.
+func TestABackupWaitsUntilThereIsAnAccountForIt(t *testing.T) {
+	for name, had := range map[string]*corev1.Secret{
+		"no Secret":       secret("db-control-of-another", nil),
+		"an earlier one":  accounts(t),
+		"somebody else's": accounts(t),
+	} {
+		t.Run(name, func(t *testing.T) {
+			delete(had.Data, layout.KeyBackupUsername)
+			if name == "somebody else's" {
+				had = accounts(t)
+				had.OwnerReferences = nil
+			}
+			objs := []client.Object{aBackup("b"), aCluster(), storeSecret, authority(t), had}
+			w := &backupWorld{Server: testapi.New(t, backupDay, objs...)}
+			w.r = &Reconciler{Client: w, Live: w, Recorder: w.Recorder(), OperatorImage: "operator:1", Now: w.Now}
+			w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupAccountMissing, "db-control")
+			if had.Name == "db-control" {
+				w.Must(w.Delete(t.Context(), had))
+			}
+			w.Must(w.Create(t.Context(), accounts(t)))
+			w.is(w.looks("b"), v1alpha1.BackupRunning, "")
+		})
+	}
 }
 
 var storeSecret = secret("store", map[string]string{"id": "me", "key": "hidden"})

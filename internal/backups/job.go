@@ -6,6 +6,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -108,6 +109,22 @@ func (r *Reconciler) prepareAgain(ctx context.Context, b *v1alpha1.Backup, c *v1
 	return r.complete(ctx, &taking{cluster: c, store: is.Store, donor: is.Instance, id: is.ID})
 }
 
+// lacksAccount returns a refusal while the Secret has no account with which the Job could log in: its Pod could not
+// mount it. Of a Cluster that an earlier release has made, the operator adds it.
+func (r *Reconciler) lacksAccount(ctx context.Context, c *v1alpha1.Cluster) (*refusal, error) {
+	name := resources.Names(c.Name).ControlSecret()
+	var s corev1.Secret
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &s)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	if err != nil || !resources.Belongs(c, &s) || resources.LacksBackupAccount(s.Data) {
+		return wait(core.BackupAccountMissing, "the Secret %s has no account of Backups yet: the operator makes it "+
+			"when it looks at the Cluster the next time; if it does not, see the Cluster's status", name), nil
+	}
+	return nil, nil
+}
+
 // complete reads the files of the store, and makes the certificate. A Secret that is missing is a
 // refusal, and so is an authority that is of no use: it is found before others wait for this Backup. What the
 // API server could not tell is neither, and asked again.
@@ -121,6 +138,9 @@ func (r *Reconciler) complete(ctx context.Context, t *taking) (*taking, *refusal
 	}
 	if err := CheckKey(t.store, files); err != nil {
 		return nil, wait(core.KeyInvalid, "%s", err.Error()), nil
+	}
+	if no, err := r.lacksAccount(ctx, t.cluster); no != nil || err != nil {
+		return nil, no, err
 	}
 	t.files = files
 	t.leaf, err = r.leaf(ctx, t.cluster)

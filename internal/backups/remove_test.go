@@ -332,7 +332,9 @@ func (w *backupWorld) secrets() (names []string) {
 	var all corev1.SecretList
 	w.Must(w.List(w.Context(), &all))
 	for _, s := range all.Items {
-		names = append(names, s.Name)
+		if s.Name != resources.Names("db").ControlSecret() { // which is of the Cluster, and in every world
+			names = append(names, s.Name)
+		}
 	}
 	return names
 }

@@ -22,6 +22,8 @@ var backups = []row[Reason]{
 	{BackupWaitedTooLong, "failed: what it waited for did not come within an hour", ""},
 	{BackupDonorLags, "failed: the instance had not executed after ten minutes what the primary had when the Job began",
 		""},
+	{BackupAccountMissing, "waits: the account with which its Job logs in is not made yet, or is refused; failed, " +
+		"where that lasts ten minutes", "backups.md#what-a-backup-says"},
 	{BackupNotTaken, "failed: the snapshot or the upload ended with an error, which the status tells", ""},
 	{KeyInvalid, "waits, or is not archived: what objectStore.encryption.identity names is no identity of age",
 		"backups.md#encryption"},

@@ -17,6 +17,8 @@ const (
 	BackupWaitedTooLong Reason = "WaitedTooLong"
 	BackupNotTaken      Reason = "SnapshotFailed"
 	BackupDonorLags     Reason = "InstanceLags"
+	// BackupAccountMissing says that there is no account yet with which the Job logs in.
+	BackupAccountMissing Reason = "BackupAccountMissing"
 )
 
 // Reasons of the condition ContinuousArchiving, which are events, too, besides those that the

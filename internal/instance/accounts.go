@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -224,6 +225,7 @@ func (k *accountKeeper) tryDoors(ctx context.Context) error {
 	for _, err := range []error{
 		mysql.CheckReplication(ctx, address, conf, internal.Replication),
 		mysql.CheckManager(ctx, k.opt.Dirs.socket(), internal.Manager),
+		k.tryBackup(ctx, conf, internal.Backup),
 	} {
 		var wrong *mysql.AccountError
 		if errors.As(err, &wrong) {
@@ -234,6 +236,14 @@ func (k *accountKeeper) tryDoors(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// tryBackup logs in as the Job of a Backup does, where there is an account for it.
+func (k *accountKeeper) tryBackup(ctx context.Context, conf *tls.Config, a mysql.Account) error {
+	if a.User == "" {
+		return nil
+	}
+	return mysql.CheckBackup(ctx, net.JoinHostPort(k.opt.PodIP, strconv.Itoa(k.opt.MySQLPort)), conf, a)
 }
 
 // restore makes the internal accounts what they should be, as root, or else, with what it
@@ -252,11 +262,13 @@ func (k *accountKeeper) restore(ctx context.Context, scope mysql.Scope) error {
 	return err
 }
 
-// internalAccounts are those of the manager and of replication, as the Secrets have them.
+// internalAccounts are those of the manager, of replication and of Backups, as the Secrets have them. No slip in that
+// of Backups keeps the others from being mended: secrets tells of it.
 func (d Dirs) internalAccounts() (i mysql.Internal, err error) {
 	if i.Manager, err = readAccount(d.Control); err != nil {
 		return i, err
 	}
+	i.Backup, _ = d.backupAccount()
 	i.Replication, err = d.replicationAccount()
 	return i, err
 }

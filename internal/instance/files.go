@@ -20,35 +20,48 @@ import (
 // be, the manager and the replicas included. Nor is one that is more than a line of text: mysqld refuses it
 // where replication begins, and repeats it whole as it does.
 func readAccount(dir string) (mysql.Account, error) {
-	return readAccountWithin(dir, layout.PasswordMost, "a server lets nobody in with")
+	return readAccountWithin(dir, layout.KeyUsername, layout.KeyPassword, layout.PasswordMost, nobodyIn)
 }
+
+const nobodyIn = "a server lets nobody in with"
 
 // replicationAccount is the account by which replicas and members of a group receive. Nobody could follow
 // with a password that is longer than a channel takes, although the server itself would let it in.
 func (d Dirs) replicationAccount() (mysql.Account, error) {
-	return readAccountWithin(d.Replication, layout.ReplicationPasswordMost, "nobody can replicate with")
+	return readAccountWithin(d.Replication, layout.KeyUsername, layout.KeyPassword, layout.ReplicationPasswordMost,
+		"nobody can replicate with")
+}
+
+// backupAccount is the account of the Jobs of Backups. It is the zero Account while its Secret has none, as an
+// operator of an earlier release makes it.
+func (d Dirs) backupAccount() (mysql.Account, error) {
+	if _, err := os.Stat(filepath.Join(d.Control, layout.KeyBackupUsername)); errors.Is(err, os.ErrNotExist) {
+		return mysql.Account{}, nil
+	}
+	return readAccountWithin(d.Control, layout.KeyBackupUsername, layout.KeyBackupPassword, layout.PasswordMost,
+		nobodyIn)
 }
 
 // replicationUser is that account's name, whatever is wrong with its password.
-func (d Dirs) replicationUser() (string, error) { return readKey(d.Replication, "username") }
+func (d Dirs) replicationUser() (string, error) { return readKey(d.Replication, layout.KeyUsername) }
 
-func readAccountWithin(dir string, most int, refused string) (mysql.Account, error) {
-	user, err := readKey(dir, "username")
+func readAccountWithin(dir, userKey, passwordKey string, most int, refused string) (mysql.Account, error) {
+	user, err := readKey(dir, userKey)
 	if err != nil {
 		return mysql.Account{}, err
 	}
-	password, err := readKey(dir, "password")
+	password, err := readKey(dir, passwordKey)
 	if err == nil && (user == "" || password == "") {
-		err = fmt.Errorf("the Secret mounted at %s has no username or no password; "+
-			"an account without a password is never made: set both keys in the Secret", dir)
+		err = fmt.Errorf("the Secret mounted at %s has no %s or no %s; "+
+			"an account without a password is never made: set both keys in the Secret", dir, userKey, passwordKey)
 	}
 	if err == nil && !(layout.IsLine(user) && layout.IsLine(password)) {
-		err = fmt.Errorf("the username or the password in the Secret mounted at %s has several lines, another control "+
-			"character, or no UTF-8: set it to one line of text", dir)
+		err = fmt.Errorf("%s or %s in the Secret mounted at %s has several lines, another control "+
+			"character, or no UTF-8: set it to one line of text", userKey, passwordKey, dir)
 	}
 	if err == nil && len(password) > most {
-		err = fmt.Errorf("the password in the Secret mounted at %s has %d bytes, and %s more than %d: "+
-			"set a shorter one", dir, len(password), refused, most)
+		err = fmt.Errorf("%s in the Secret mounted at %s has %d bytes, and %s more than %d: "+
+			"set a shorter one", passwordKey, dir, len(password), refused, most)
 	}
 	if err != nil {
 		return mysql.Account{}, err

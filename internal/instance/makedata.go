@@ -230,6 +230,7 @@ func (d *dataMaker) firstData(c *v1alpha1.Cluster) (mysql.First, error) {
 		}
 		*into = a
 	}
+	f.Backup, _ = dirs.backupAccount() // it can be made later; secrets tells why it is of no use
 	var err error
 	if f.Replication, err = dirs.replicationAccount(); err != nil {
 		return f, err

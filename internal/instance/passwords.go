@@ -35,6 +35,7 @@ func (d Dirs) secrets() ([]secret, string, error) {
 		{d.replicationAccount, []string{"%"}, true},
 		{func() (mysql.Account, error) { return readAccount(d.App) }, []string{"%"}, false},
 		{func() (mysql.Account, error) { return readAccount(d.Root) }, []string{"localhost", "%"}, false},
+		{d.backupAccount, []string{"%"}, true},
 		// last: it is the account that does this
 		{func() (mysql.Account, error) { return readAccount(d.Control) }, []string{"localhost"}, true},
 	} {
@@ -42,6 +43,9 @@ func (d Dirs) secrets() ([]secret, string, error) {
 		if err != nil {
 			unusable = append(unusable, err)
 			continue
+		}
+		if a.User == "" {
+			continue // no operator has made it yet
 		}
 		_, _ = fmt.Fprintf(sum, "%q %q;", a.User, a.Password)
 		out = append(out, secret{account: a, hosts: s.hosts, internal: s.internal})

@@ -36,17 +36,10 @@ func (w *world) backUp(n *node, s store.Store) *backup.Manifest {
 // backUpWhile takes one, and does something while the data are copied.
 func (w *world) backUpWhile(n *node, s store.Store, do func()) *backup.Manifest {
 	w.t.Helper()
-	cert, key := w.ca.issue(w.t, control.OrgInstance, "backup")
-	leaf, err := tls.X509KeyPair([]byte(cert), []byte(key))
-	must(w.t, err)
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM([]byte(w.ca.pem))
-	a, err := n.opt.Dirs.replicationAccount()
+	a, err := n.opt.Dirs.backupAccount()
 	must(w.t, err)
 	donor := clone.Donor{Address: net.JoinHostPort(n.opt.Listen, strconv.Itoa(n.opt.MySQLPort)), User: a.User,
-		Password: a.Password,
-		TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, Certificates: []tls.Certificate{leaf},
-			ServerName: n.opt.Listen}}
+		Password: a.Password, TLS: w.tlsOfJob(n)}
 	seals, err := seal.Read(n.opt.Dirs.Archive)
 	must(w.t, err)
 	asked := 0
@@ -60,6 +53,18 @@ func (w *world) backUpWhile(n *node, s store.Store, do func()) *backup.Manifest 
 		}})
 	must(w.t, err)
 	return m
+}
+
+// tlsOfJob is with what the Job of a Backup reaches an instance.
+func (w *world) tlsOfJob(n *node) *tls.Config {
+	w.t.Helper()
+	cert, key := w.ca.issue(w.t, control.OrgInstance, "backup")
+	leaf, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	must(w.t, err)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(w.ca.pem))
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, Certificates: []tls.Certificate{leaf},
+		ServerName: n.opt.Listen}
 }
 
 // files copies the files of a store to where the instances look for them.

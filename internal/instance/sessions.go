@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/layout"
 	"cnmsql.co/internal/mysql"
 )
 
@@ -20,7 +22,7 @@ type sessions struct {
 	asks func() *mysql.Server
 
 	mu sync.Mutex
-	// internal are the names of the internal accounts, by their Secrets' directories, as they were last read.
+	// internal are the names of the internal accounts, by the files of their Secrets, as they were last read.
 	internal map[string]string
 }
 
@@ -40,21 +42,32 @@ func newSessions(m *manager) *sessions {
 }
 
 // internalUsers are the accounts whose sessions are never a client's. Only names are asked for: no slip in a
-// Secret may keep an instance from changing its role. One without a username leaves the name that it had.
+// Secret may keep an instance from changing its role. One without a username leaves the name that it had. That of
+// Backups, whose copies outlive a change of the role, is left out while there is none.
 func (s *sessions) internalUsers() ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var names []string
 	var unknown error
-	for _, dir := range []string{s.dirs.Control, s.dirs.Replication} {
-		name, err := readKey(dir, "username")
+	for _, of := range []struct {
+		dir, key string
+		optional bool
+	}{
+		{s.dirs.Control, layout.KeyUsername, false}, {s.dirs.Replication, layout.KeyUsername, false},
+		{s.dirs.Control, layout.KeyBackupUsername, true},
+	} {
+		file := filepath.Join(of.dir, of.key)
+		name, err := readKey(of.dir, of.key)
 		if err == nil && name != "" {
-			s.internal[dir] = name
-		} else if s.internal[dir] == "" {
-			unknown = errors.Join(unknown, fmt.Errorf("the Secret mounted at %s has no username, by which the "+
-				"sessions of clients are told from those of the cluster: set it", dir), err)
+			s.internal[file] = name
 		}
-		names = append(names, s.internal[dir])
+		switch was := s.internal[file]; {
+		case was != "":
+			names = append(names, was)
+		case !of.optional:
+			unknown = errors.Join(unknown, fmt.Errorf("the Secret mounted at %s has no %s, by which the "+
+				"sessions of clients are told from those of the cluster: set it", of.dir, of.key), err)
+		}
 	}
 	return names, unknown
 }

@@ -118,8 +118,9 @@ func makeWorld(t *testing.T, root string, edit func(*v1alpha1.Cluster)) *world {
 	for name, keys := range map[string]map[string]string{
 		"root":        {"username": "root", "password": "root-password"},
 		"replication": {"username": "cnmsql_replication", "password": "replication-password"},
-		"control":     {"username": "cnmsql_control", "password": "control-password"},
-		"app":         {"username": "app", "password": "app-password", "dbname": "app_db"},
+		"control": {"username": "cnmsql_control", "password": "control-password",
+			"backup-username": "cnmsql_backup", "backup-password": "backup-password"},
+		"app": {"username": "app", "password": "app-password", "dbname": "app_db"},
 	} {
 		for key, value := range keys {
 			w.write(filepath.Join(dir, "secrets", name, key), value)

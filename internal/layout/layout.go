@@ -40,6 +40,19 @@ const (
 	AppDir         = "/opt/cnmsql/secrets/app"
 )
 
+// Keys of a Secret with an account, which are files where it is mounted.
+const (
+	KeyUsername = "username"
+	KeyPassword = "password"
+	// The Secret of the managers' account has that of the Jobs of Backups, too: every instance has it mounted, also
+	// one in a Pod that an earlier release has built. A Job is given these two keys alone, by the names of above.
+	KeyBackupUsername = "backup-username"
+	KeyBackupPassword = "backup-password"
+)
+
+// BackupAccountDir, in the container of a Backup's Job, holds the account with which it logs in to mysqld.
+const BackupAccountDir = "/opt/cnmsql/secrets/backup"
+
 // Ports of an instance.
 const (
 	MySQLPort   = 3306

@@ -31,8 +31,18 @@ var replicationGrants = []string{
 	"SERVICE_CONNECTION_ADMIN", // replicate by admin_address
 }
 
-// Internal are the accounts by which the instances of a cluster work.
-type Internal struct{ Manager, Replication Account }
+// backupGrants are what the Job of a Backup logs in with, and why. It reads no binary log, so that it can neither
+// acknowledge a commit nor keep a log.
+var backupGrants = []string{
+	"BACKUP_ADMIN", // be served as a clone's recipient
+	// although clients have taken all connections; and so that a change of the primary, which closes the server to
+	// clients, does not end the copy
+	"CONNECTION_ADMIN",
+}
+
+// Internal are the accounts by which the instances of a cluster work. Backup is that of the Jobs of Backups; it is
+// left as it is while its user is "".
+type Internal struct{ Manager, Replication, Backup Account }
 
 // manyConnections lets an account have as many connections as a server can have. An account's own
 // limit of 0 would mean the parameter max_user_connections, which is the user's to set for
@@ -65,11 +75,27 @@ func (i Internal) grants() []statement {
 	}
 }
 
+// backup makes the account of Backups what it should be.
+func (i Internal) backup() []statement {
+	if i.Backup.User == "" {
+		return nil
+	}
+	account := []any{i.Backup.User, hashed(i.Backup.Password)}
+	return []statement{
+		{"CREATE USER IF NOT EXISTS ?@'%' " + byHash + " REQUIRE X509", account},
+		{"ALTER USER ?@'%' " + byHash + " REQUIRE X509" + unlimited, account},
+		{"GRANT " + strings.Join(backupGrants, ", ") + " ON *.* TO ?@'%'", []any{i.Backup.User}},
+	}
+}
+
+// statements make all of them so. What fails ends them: those by which the instances work are first.
+func (i Internal) statements() []statement { return slices.Concat(i.users(), i.grants(), i.backup()) }
+
 // InitFile is SQL that a server executes while it starts, before it lets anybody in,
 // read-only or not. It makes the accounts what they should be on this server alone:
 // nothing is written to the binary log. What fails ends the file, and not the server.
 func (i Internal) InitFile() string {
-	return "SET SESSION sql_log_bin = 0;\nSET SESSION sql_mode = '';\n" + script(slices.Concat(i.users(), i.grants()))
+	return "SET SESSION sql_log_bin = 0;\nSET SESSION sql_mode = '';\n" + script(i.statements())
 }
 
 // NewInitFile is the same for a server on data that were just initialised, whose only account is
@@ -102,7 +128,7 @@ func (s *Server) Restore(ctx context.Context, i Internal, scope Scope) error {
 		return fmt.Errorf("restoring the internal accounts: %w", err)
 	}
 	defer func() { _ = conn.Raw(func(any) error { return sqldriver.ErrBadConn }) }() // its sql_log_bin is nobody else's
-	return execAll(ctx, conn, "restoring the internal accounts", slices.Concat(i.users(), i.grants()))
+	return execAll(ctx, conn, "restoring the internal accounts", i.statements())
 }
 
 // execAll executes statements in one session, up to the first that fails.
@@ -119,8 +145,7 @@ func execAll(ctx context.Context, conn executor, doing string, list []statement)
 // a password that is known here, too, and may log in as a new cluster's may. Nobody else can
 // log in at that moment.
 func (f First) TakeOverFile() string {
-	internal := Internal{Manager: f.Manager, Replication: f.Replication}
-	return internal.InitFile() + script([]statement{
+	return f.internal().InitFile() + script([]statement{
 		{"CREATE USER IF NOT EXISTS 'root'@'localhost' " + byHash, []any{hashed(f.Root.Password)}},
 		f.rootHere(),
 		{"GRANT ALL ON *.* TO 'root'@'localhost' WITH GRANT OPTION", nil},
@@ -156,10 +181,9 @@ func (s *Server) TakeOver(ctx context.Context, f First) error {
 	if err != nil {
 		return err
 	}
-	internal := Internal{Manager: f.Manager, Replication: f.Replication}
 	// What was replayed may have changed the accounts once more.
-	list := slices.Concat([]statement{{"SET SESSION sql_log_bin = 0", nil}}, internal.users(),
-		internal.grants(), []statement{
+	list := slices.Concat([]statement{{"SET SESSION sql_log_bin = 0", nil}}, f.internal().statements(),
+		[]statement{
 			f.rootHere(),
 			{"ALTER USER IF EXISTS 'root'@'%' " + byPassword + " ATTRIBUTE ?",
 				[]any{f.Root.Password, first(f.Root).attribute()}},
@@ -177,11 +201,17 @@ func (s *Server) TakeOver(ctx context.Context, f First) error {
 // First is what a new server begins with.
 type First struct {
 	Manager, Replication, Root, Owner Account
+	// Backup is as Internal has it.
+	Backup Account
 	// RootEverywhere lets root log in over the network.
 	RootEverywhere                    bool
 	Database, CharacterSet, Collation string
 	// Statements of the user's, run last.
 	Statements []string
+}
+
+func (f First) internal() Internal {
+	return Internal{Manager: f.Manager, Replication: f.Replication, Backup: f.Backup}
 }
 
 // Populate makes accounts and database on a server that was just initialised. It
@@ -242,13 +272,12 @@ func (f First) runUserStatements(ctx context.Context, conn *sql.Conn) error {
 }
 
 func (f First) statements(access statement) []statement {
-	internal := Internal{Manager: f.Manager, Replication: f.Replication}
 	out := []statement{
 		{"CREATE DATABASE IF NOT EXISTS " + identifier(f.Database) + f.charset(), nil},
 		{"CREATE USER ?@'%' " + byPassword, []any{f.Owner.User, f.Owner.Password}},
 		access,
 	}
-	out = slices.Concat(out, internal.users(), internal.grants(),
+	out = slices.Concat(out, f.internal().statements(),
 		[]statement{{"ALTER USER 'root'@'localhost' " + byPassword + manyConnections, []any{f.Root.Password}}})
 	if f.RootEverywhere {
 		out = append(out, f.rootEverywhere()...)

@@ -40,6 +40,13 @@ func CheckReplication(ctx context.Context, address string, t *tls.Config, a Acco
 	return checkDoor(ctx, conf, a, replicationGrants, "REQUIRE X509")
 }
 
+// CheckBackup logs in over the network as the Job of a Backup does.
+func CheckBackup(ctx context.Context, address string, t *tls.Config, a Account) error {
+	conf := driver.NewConfig()
+	conf.Net, conf.Addr, conf.TLS = "tcp", address, t
+	return checkDoor(ctx, conf, a, backupGrants, "REQUIRE X509")
+}
+
 // checkDoor tells an *AccountError when the server's own word is that the account is not
 // let in, or may not do what it is for. Any other error tells nothing of the account.
 func checkDoor(ctx context.Context, conf *driver.Config, a Account, grants []string, requires string) error {

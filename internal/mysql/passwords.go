@@ -67,12 +67,16 @@ func first(a Account) Passwords { return Passwords{}.with(a.Password) }
 // IF EXISTS without a password.
 func (f First) noted() []statement {
 	const note = "ALTER USER ?@? ATTRIBUTE ?"
-	return []statement{
+	list := []statement{
 		{note, []any{f.Owner.User, "%", first(f.Owner).attribute()}},
 		{note, []any{f.Replication.User, "%", first(f.Replication).attribute()}},
 		{note, []any{f.Root.User, "localhost", first(f.Root).attribute()}},
 		{note, []any{f.Manager.User, "localhost", first(f.Manager).attribute()}},
 	}
+	if f.Backup.User != "" {
+		list = append(list, statement{note, []any{f.Backup.User, "%", first(f.Backup).attribute()}})
+	}
+	return list
 }
 
 // PasswordsOf reads the passwords that the data tell of an account; none when nothing was noted,

@@ -18,6 +18,8 @@ import (
 const (
 	componentBackup = "backup"
 	volumeStore     = "store"
+	// volumeBackupAccount is the account with which the Job logs in.
+	volumeBackupAccount = "account"
 	// backupLimit is how long a Job may take, and backupAttempts how often its Pod may end
 	// before the backup does.
 	backupLimit    = 48 * time.Hour
@@ -68,12 +70,20 @@ func BackupJob(c *v1alpha1.Cluster, b *v1alpha1.Backup, operatorImage string) *b
 	pod := &job.Spec.Template.Spec
 	pod.ServiceAccountName = BackupJobName(b.Name)
 	pod.Volumes = append(pod.Volumes, secretVolume(volumeTLS, backupTLSSecretName(b.Name)),
-		secretVolume(volumeReplication, Names(c.Name).ReplicationSecret()))
+		backupAccountVolume(c))
 	pod.Containers[0].Name = "backup"
 	pod.Containers[0].VolumeMounts = append(pod.Containers[0].VolumeMounts,
 		corev1.VolumeMount{Name: volumeTLS, MountPath: layout.TLSDir, ReadOnly: true},
-		corev1.VolumeMount{Name: volumeReplication, MountPath: layout.ReplicationDir, ReadOnly: true})
+		corev1.VolumeMount{Name: volumeBackupAccount, MountPath: layout.BackupAccountDir, ReadOnly: true})
 	return job
+}
+
+// backupAccountVolume has the account of Backups, and nothing else of the Secret that has it.
+func backupAccountVolume(c *v1alpha1.Cluster) corev1.Volume {
+	v := secretVolume(volumeBackupAccount, Names(c.Name).ControlSecret())
+	v.Secret.Items = []corev1.KeyToPath{{Key: layout.KeyBackupUsername, Path: layout.KeyUsername},
+		{Key: layout.KeyBackupPassword, Path: layout.KeyPassword}}
+	return v
 }
 
 // storeJob runs a verb of "cnmsql backup" beside the files of a store, which are in the Secret

@@ -120,17 +120,26 @@ func TestABackupNeedsNoDisk(t *testing.T) {
 		c := cluster(t, name)
 		pod := BackupJob(c, aBackupOf(c), "cnmsql:v1").Spec.Template.Spec
 		secrets := map[string]bool{}
+		var given []corev1.KeyToPath
 		for _, v := range pod.Volumes {
 			if v.Secret == nil {
 				t.Errorf("%s: the volume %s is no Secret: %+v", name, v.Name, v.VolumeSource)
 				continue
 			}
 			secrets[v.Secret.SecretName] = true
+			if v.Name == volumeBackupAccount {
+				given = v.Secret.Items
+			}
 		}
 		want := map[string]bool{"monday-backup": true, "monday-backup-tls": true,
-			Names(c.Name).ReplicationSecret(): true}
+			Names(c.Name).ControlSecret(): true}
 		if diff := cmp.Diff(want, secrets); diff != "" {
 			t.Errorf("%s: its Secrets (-wanted +got):\n%s", name, diff)
+		}
+		only := []corev1.KeyToPath{{Key: "backup-username", Path: "username"},
+			{Key: "backup-password", Path: "password"}}
+		if diff := cmp.Diff(only, given); diff != "" {
+			t.Errorf("%s: of the Secret of the manager's account it has (-wanted +got):\n%s", name, diff)
 		}
 		for _, container := range append(pod.InitContainers, pod.Containers...) {
 			if len(container.VolumeMounts) != len(want) {

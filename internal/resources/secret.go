@@ -31,6 +31,7 @@ const (
 	RootAccount        = "root"
 	ReplicationAccount = "cnmsql_replication"
 	ControlAccount     = "cnmsql_manager"
+	BackupAccount      = "cnmsql_backup"
 )
 
 // RootSecret, ReplicationSecret and ControlSecret hold the operator's accounts.
@@ -45,9 +46,25 @@ func ReplicationSecret(c *v1alpha1.Cluster, existing map[string][]byte, random i
 	return accountSecret(c, Names(c.Name).ReplicationSecret(), ReplicationAccount, existing, random)
 }
 
-// ControlSecret holds the account by which the manager logs in to its mysqld.
+// ControlSecret holds the account by which the manager logs in to its mysqld, and that by which the Jobs of Backups
+// do, which the managers make.
 func ControlSecret(c *v1alpha1.Cluster, existing map[string][]byte, random io.Reader) (*corev1.Secret, error) {
-	return accountSecret(c, Names(c.Name).ControlSecret(), ControlAccount, existing, random)
+	s, err := accountSecret(c, Names(c.Name).ControlSecret(), ControlAccount, existing, random)
+	if err != nil {
+		return nil, err
+	}
+	backup, err := keptOrMade(existing[layout.KeyBackupPassword], random)
+	if err != nil {
+		return nil, err
+	}
+	s.Data[layout.KeyBackupUsername], s.Data[layout.KeyBackupPassword] = []byte(BackupAccount), []byte(backup)
+	return s, nil
+}
+
+// LacksBackupAccount reports whether the data of the Secret of ControlSecret have no account for Backups yet.
+func LacksBackupAccount(data map[string][]byte) bool {
+	return layout.SecretValue(data[layout.KeyBackupUsername]) == "" ||
+		layout.SecretValue(data[layout.KeyBackupPassword]) == ""
 }
 
 // AppSecret holds the account of the application, and how to reach the
@@ -154,18 +171,25 @@ func checkUserSecret(c *v1alpha1.Cluster, was string, user map[string][]byte) er
 // UnusablePassword says why no account is given the password of a Secret of the Cluster; "" if it may be. Nobody
 // would be let in with it, or nobody could replicate. One that is missing is made.
 func UnusablePassword(c *v1alpha1.Cluster, name string, data map[string][]byte) string {
-	value := layout.SecretValue(data[KeyPassword])
 	most, refused := layout.PasswordMost, "a server lets nobody in with"
 	if name == Names(c.Name).ReplicationSecret() {
 		most, refused = layout.ReplicationPasswordMost, "nobody can replicate with"
 	}
-	switch {
-	case !layout.IsLine(value):
-		return fmt.Sprintf("the password in the Secret %s has several lines, another control character, or no UTF-8; "+
-			"set it to one line of text", name)
-	case len(value) > most:
-		return fmt.Sprintf("the password in the Secret %s has %d bytes, and %s more than %d; set a shorter one",
-			name, len(value), refused, most)
+	passwords := []struct{ key, what string }{{KeyPassword, "the password"}}
+	if name == Names(c.Name).ControlSecret() {
+		passwords = append(passwords, struct{ key, what string }{layout.KeyBackupPassword,
+			"the key " + layout.KeyBackupPassword})
+	}
+	for _, of := range passwords {
+		what, value := of.what, layout.SecretValue(data[of.key])
+		switch {
+		case !layout.IsLine(value):
+			return fmt.Sprintf("%s in the Secret %s has several lines, another control character, or no UTF-8; "+
+				"set it to one line of text", what, name)
+		case len(value) > most:
+			return fmt.Sprintf("%s in the Secret %s has %d bytes, and %s more than %d; set a shorter one", what,
+				name, len(value), refused, most)
+		}
 	}
 	return ""
 }
@@ -177,13 +201,9 @@ func reserved(account string) bool {
 
 func accountSecret(c *v1alpha1.Cluster, name, username string, existing map[string][]byte,
 	random io.Reader) (*corev1.Secret, error) {
-	secret := layout.SecretValue(existing[KeyPassword])
-	if secret == "" {
-		made, err := password(random)
-		if err != nil {
-			return nil, err
-		}
-		secret = made
+	secret, err := keptOrMade(existing[KeyPassword], random)
+	if err != nil {
+		return nil, err
 	}
 	return &corev1.Secret{
 		TypeMeta:   typeMeta("v1", "Secret"),
@@ -191,6 +211,14 @@ func accountSecret(c *v1alpha1.Cluster, name, username string, existing map[stri
 		Type:       corev1.SecretTypeBasicAuth,
 		Data:       map[string][]byte{KeyUsername: []byte(username), KeyPassword: []byte(secret)},
 	}, nil
+}
+
+// keptOrMade is the password that is there, but for the end of a line, or a new one.
+func keptOrMade(existing []byte, random io.Reader) (string, error) {
+	if is := layout.SecretValue(existing); is != "" {
+		return is, nil
+	}
+	return password(random)
 }
 
 // RecoverySecret holds what an instance needs to restore the Cluster's first data.

@@ -10,11 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/layout"
 )
 
 func TestAPasswordThatExistsIsKeptAndWhatIsMissingIsMade(t *testing.T) {
 	c := cluster(t, "minimal")
-	s := must[*corev1.Secret](t)(ControlSecret(c, map[string][]byte{KeyPassword: []byte("kept")}, bytes.NewReader(nil)))
+	s := must[*corev1.Secret](t)(ControlSecret(c, map[string][]byte{KeyPassword: []byte("kept"),
+		layout.KeyBackupPassword: []byte("kept, too")}, bytes.NewReader(nil)))
 	if got := string(s.Data[KeyPassword]); got != "kept" {
 		t.Errorf("the password became %q", got)
 	}
@@ -25,6 +27,30 @@ func TestAPasswordThatExistsIsKeptAndWhatIsMissingIsMade(t *testing.T) {
 		KeyPassword: nil}, chance()))
 	if len(s.Data[KeyPassword]) != passwordLength {
 		t.Errorf("an empty password was not recreated: %q", s.Data[KeyPassword])
+	}
+}
+
+// TestTheAccountOfBackupsIsKeptBesideThatOfTheManagers, and made where the Secret is of an earlier release.
+func TestTheAccountOfBackupsIsKeptBesideThatOfTheManagers(t *testing.T) {
+	c := cluster(t, "minimal")
+	before := map[string][]byte{KeyUsername: []byte(ControlAccount), KeyPassword: []byte("kept")}
+	if !LacksBackupAccount(before) {
+		t.Error("a Secret of an earlier release has it")
+	}
+	s := must[*corev1.Secret](t)(ControlSecret(c, before, chance()))
+	made := string(s.Data[layout.KeyBackupPassword])
+	if string(s.Data[KeyPassword]) != "kept" || string(s.Data[layout.KeyBackupUsername]) != BackupAccount ||
+		len(made) != passwordLength || LacksBackupAccount(s.Data) {
+		t.Errorf("it is %q", s.Data)
+	}
+	again := must[*corev1.Secret](t)(ControlSecret(c, s.Data, bytes.NewReader(nil)))
+	if string(again.Data[layout.KeyBackupPassword]) != made {
+		t.Error("its password was not kept")
+	}
+	again.Data[layout.KeyBackupPassword] = bytes.Repeat([]byte("x"), layout.PasswordMost+1)
+	if why := UnusablePassword(c, again.Name, again.Data); !strings.Contains(why, "the key backup-password in the "+
+		"Secret "+again.Name+" has 257 bytes") {
+		t.Errorf("one that nobody is let in with: %q", why)
 	}
 }
 

@@ -213,7 +213,7 @@ func values(label string) (all []string) {
 }
 
 // accounts of MySQL look like metrics.
-var accounts = []string{"cnmsql_replication", "cnmsql_manager"}
+var accounts = []string{"cnmsql_replication", "cnmsql_manager", "cnmsql_backup"}
 
 // TestDocumentsNameNoMetricThatNobodyExports: a star stands for several.
 func TestDocumentsNameNoMetricThatNobodyExports(t *testing.T) {
