@@ -24,13 +24,25 @@ type strangers struct {
 func (g *strangers) cutOff(ctx context.Context, of core.SemiSync) string {
 	now := time.Now()
 	if g.looks.IsTime(of, now) {
-		if err := g.look(ctx, now); err != nil {
-			g.m.log.Warn("who acknowledges commits is not known", "error", err)
-		} else {
-			g.looks = g.looks.After(of, now)
-		}
+		g.note(of, now, g.look(ctx, now))
 	}
 	return g.lately(now)
+}
+
+// note has the next look be when it is due. Of looks that fail one after the other the first is told, and the end.
+func (g *strangers) note(of core.SemiSync, now time.Time, failed error) {
+	failing := g.looks.Fails()
+	switch {
+	case failed != nil:
+		g.looks = g.looks.Failed(of, now)
+		if !failing {
+			g.m.log.Warn("who acknowledges commits is not known; it is looked again and again", "error", failed)
+		}
+		return
+	case failing:
+		g.m.log.Info("who acknowledges commits is known again")
+	}
+	g.looks = g.looks.After(of, now)
 }
 
 func (g *strangers) look(ctx context.Context, now time.Time) error {

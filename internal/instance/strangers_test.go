@@ -3,9 +3,11 @@ package instance
 import (
 	"bufio"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"cnmsql.co/internal/control"
@@ -109,4 +111,39 @@ func TestAServerThatIsNoInstanceDoesNotAcknowledge(t *testing.T) {
 		t.Error("whoever only reads the log was cut off, too")
 	default:
 	}
+}
+
+// TestALookThatFailsIsToldOnce holds that polls do not repeat it each time, that its end is told, and that one who
+// comes meanwhile is looked at at once.
+func TestALookThatFailsIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told strings.Builder
+		m := newManager(Options{Dirs: Dirs{Replication: t.TempDir()}}) // the Secret has no username
+		m.log = slog.New(slog.NewTextHandler(&told, nil))
+		g, of := m.strangers, core.SemiSync{SourceEnabled: true, Clients: 2}
+		looks := func() int {
+			before := g.looks
+			g.cutOff(t.Context(), of)
+			if g.looks != before {
+				return 1
+			}
+			return 0
+		}
+		n := 0
+		for range 120 { // polls in a minute
+			n += looks()
+			time.Sleep(500 * time.Millisecond)
+		}
+		if n < 4 || n > 6 || strings.Count(told.String(), "is not known") != 1 {
+			t.Errorf("%d looks in a minute, and it is told:\n%s", n, &told)
+		}
+		if of.Clients++; looks() != 1 {
+			t.Error("whoever comes while looks fail is not looked at")
+		}
+		g.note(of, time.Now(), nil)
+		g.note(of, time.Now(), nil)
+		if strings.Count(told.String(), "is known again") != 1 {
+			t.Errorf("the end is told:\n%s", &told)
+		}
+	})
 }

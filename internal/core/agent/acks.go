@@ -70,24 +70,38 @@ const (
 	// AckLook is how often a primary looks for strangers where the number of its replicas does not change. A
 	// stranger that comes in the moment in which a member goes changes none.
 	AckLook = 30 * time.Second
+	// AckLookAgain is the pause after a look that failed. It doubles with each further one, up to AckLook: a look that
+	// failed is repeated sooner than one that did not.
+	AckLookAgain = 2 * time.Second
 	// StrangerStays is for how long one is told of that was cut off. A replica tries again after a minute.
 	StrangerStays = 5 * time.Minute
 )
 
-// AckLooks is when a primary last looked who acknowledges its commits, and how many did.
+// AckLooks is when a primary last looked who acknowledges its commits, how many did, and how many looks in a row have
+// failed.
 type AckLooks struct {
-	clients int
-	at      time.Time
+	clients  int
+	next     time.Time
+	failures int
 }
 
-// IsTime reports whether it is time to look: another number acknowledges, or none has looked for AckLook. Where
-// commits wait for nobody, or nobody is attached, nobody acknowledges. While an account is being changed, no table can
-// be looked at.
+// IsTime reports whether it is time to look: another number acknowledges than at the last look, whatever came of that,
+// or none is due. Where commits wait for nobody, or nobody is attached, nobody acknowledges. While an account is being
+// changed, no table can be looked at.
 func (l AckLooks) IsTime(s core.SemiSync, now time.Time) bool {
-	return s.SourceEnabled && s.Clients > 0 && !s.LocksAccounts && (s.Clients != l.clients || now.Sub(l.at) >= AckLook)
+	return s.SourceEnabled && s.Clients > 0 && !s.LocksAccounts && (s.Clients != l.clients || !now.Before(l.next))
 }
 
 // After is what is known after a look.
 func (AckLooks) After(s core.SemiSync, now time.Time) AckLooks {
-	return AckLooks{clients: s.Clients, at: now}
+	return AckLooks{clients: s.Clients, next: now.Add(AckLook)}
 }
+
+// Failed is what is known after a look that failed.
+func (l AckLooks) Failed(s core.SemiSync, now time.Time) AckLooks {
+	pause := min(AckLookAgain<<min(l.failures, 8), AckLook)
+	return AckLooks{clients: s.Clients, next: now.Add(pause), failures: l.failures + 1}
+}
+
+// Fails reports whether the last look has failed.
+func (l AckLooks) Fails() bool { return l.failures > 0 }

@@ -56,6 +56,12 @@ func TestAPrimaryLooksWhoAcknowledges(t *testing.T) {
 	at := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 	waits := core.SemiSync{SourceEnabled: true, Clients: 2}
 	looked := agent.AckLooks{}.After(waits, at)
+	failed := looked.Failed(waits, at)
+	late := failed
+	for range 9 {
+		late = late.Failed(waits, at)
+	}
+	again := late.After(waits, at).Failed(waits, at)
 	locked, more, alone := waits, waits, waits
 	locked.LocksAccounts, more.Clients, alone.Clients = true, 3, 0
 	for name, c := range map[string]struct {
@@ -64,13 +70,22 @@ func TestAPrimaryLooksWhoAcknowledges(t *testing.T) {
 		after  time.Duration
 		want   bool
 	}{
-		"the first time":                 {agent.AckLooks{}, waits, 0, true},
-		"as many as at the last look":    {looked, waits, agent.AckLook - time.Second, false},
-		"as many, and that was long ago": {looked, waits, agent.AckLook, true},
-		"one more":                       {looked, more, 0, true},
-		"none is attached":               {looked, alone, time.Hour, false},
-		"an account is being changed":    {looked, locked, time.Hour, false},
-		"commits wait for nobody":        {looked, core.SemiSync{Clients: 2}, time.Hour, false},
+		"the first time":                     {agent.AckLooks{}, waits, 0, true},
+		"as many as at the last look":        {looked, waits, agent.AckLook - time.Second, false},
+		"as many, and that was long ago":     {looked, waits, agent.AckLook, true},
+		"one more":                           {looked, more, 0, true},
+		"the first has failed":               {failed, waits, agent.AckLookAgain - 1, false},
+		"that was a pause ago":               {failed, waits, agent.AckLookAgain, true},
+		"one more than when it failed":       {failed, more, 0, true},
+		"a second has failed":                {failed.Failed(waits, at), waits, 2*agent.AckLookAgain - 1, false},
+		"that was two pauses ago":            {failed.Failed(waits, at), waits, 2 * agent.AckLookAgain, true},
+		"many have failed":                   {late, waits, agent.AckLook - 1, false},
+		"that was as long ago as any may be": {late, waits, agent.AckLook, true},
+		"one has succeeded after them":       {late.After(waits, at), waits, agent.AckLook - 1, false},
+		"then one has failed again":          {again, waits, agent.AckLookAgain, true},
+		"none is attached":                   {looked, alone, time.Hour, false},
+		"an account is being changed":        {looked, locked, time.Hour, false},
+		"commits wait for nobody":            {looked, core.SemiSync{Clients: 2}, time.Hour, false},
 	} {
 		if got := c.before.IsTime(c.now, at.Add(c.after)); got != c.want {
 			t.Errorf("%s: %t", name, got)
