@@ -298,6 +298,8 @@ var refusals = []row[Reason]{
 		"runbooks.md#nobody-knows-how-a-group-is"},
 	{RefusalFenceQuorum, "a fence would cost the group its quorum", "group-replication.md#the-quorum"},
 	{RefusalScaleQuorum, "removing a member could cost the group its quorum", "group-replication.md#the-quorum"},
+	{RefusalReinitQuorum, "recreating the data of a member would cost the group its quorum",
+		"group-replication.md#the-quorum"},
 	{RefusalQuorumPresent, "the group has its quorum: there is nothing to force", "runbooks.md#it-refuses"},
 	{RefusalNoSafeSurvivor,
 		"none of those who are left holds all that the others hold, or that was seen in the group",

@@ -319,6 +319,7 @@ const (
 	RefusalGroupUnknown     Reason = "GroupUnknown"
 	RefusalFenceQuorum      Reason = "FenceWouldLoseQuorum"
 	RefusalScaleQuorum      Reason = "ScaleDownWouldLoseQuorum"
+	RefusalReinitQuorum     Reason = "ReinitWouldLoseQuorum"
 	RefusalQuorumPresent    Reason = "QuorumPresent"
 	RefusalNoSafeSurvivor   Reason = "NoSafeSurvivor"
 	RefusalMembersUnknown   Reason = "MembersUnknown"

@@ -104,7 +104,7 @@ func (d *decision) reinit() {
 		case !d.seen.agreed || d.Status.Operation != nil:
 			d.Doing("the data of " + name + " is recreated when the group has its quorum")
 			return
-		case d.haveLeave(in, "recreating the data of "+name) && d.clearReinit(asked, in):
+		case d.haveLeave(in, "recreating the data of "+name, core.RefusalReinitQuorum) && d.clearReinit(asked, in):
 			d.MakeAnew(in)
 			return
 		default:
@@ -148,8 +148,8 @@ func isOf(r core.Report, in *core.Instance) bool {
 }
 
 // haveLeave has a member leave the group, if it can be spared, and reports whether it is out: the
-// group has what it acknowledged then.
-func (d *decision) haveLeave(in *core.Instance, what string) bool {
+// group has what it acknowledged then. That it cannot be spared is refused by name, until it can.
+func (d *decision) haveLeave(in *core.Instance, what string, refusal core.Reason) bool {
 	if d.isPast() {
 		d.Doing(what + " waits until the Cluster's status is mended, which was set back")
 		return false
@@ -158,7 +158,7 @@ func (d *decision) haveLeave(in *core.Instance, what string) bool {
 		return true
 	}
 	if why := d.cannotSpare(in.Name, d.sizeWithout()); why != "" {
-		d.Doing(what + " waits: " + why)
+		d.BlockAbout(refusal, in.Name, what+" waits: "+why+"; bring the others back")
 		return false
 	}
 	d.Doing(what + ": it leaves the group")

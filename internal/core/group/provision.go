@@ -100,7 +100,7 @@ func (d *decision) shrink() bool {
 			"delete its PersistentVolumeClaim, then its Pod yourself if that does not matter")
 	case known && !d.holdsNothing(victim) && r.Server == nil:
 		d.Doing("waiting for mysqld of " + victim.Name + ", which is to be removed")
-	case d.haveLeave(victim, what) && d.compareHeld(victim, what):
+	case d.haveLeave(victim, what, core.RefusalScaleQuorum) && d.compareHeld(victim, what):
 		d.remove(victim)
 	}
 	return true
