@@ -2,11 +2,14 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ExternalCluster is what lies outside of this Cluster: backups of another one.
+// ExternalCluster is what lies outside of this Cluster: backups of another one, or a running server.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.connectionParameters) && !has(self.password) && !has(self.sslCert) && !has(self.sslKey) && !has(self.sslRootCert)",message="spec.externalClusters takes only name and objectStore: data is not taken from a running server yet; remove connectionParameters, password, sslCert, sslKey and sslRootCert"
+// +kubebuilder:validation:XValidation:rule="!has(self.objectStore) || !has(self.connectionParameters)",message="an entry of spec.externalClusters has either objectStore (backups of another Cluster) or connectionParameters (a running server); make two entries of it"
+// +kubebuilder:validation:XValidation:rule="!has(self.connectionParameters) || (has(self.password) && has(self.sslRootCert))",message="an entry of spec.externalClusters with connectionParameters needs password and sslRootCert: the connection is encrypted, and the server's certificate is verified; add them"
+// +kubebuilder:validation:XValidation:rule="has(self.connectionParameters) || (!has(self.password) && !has(self.sslCert) && !has(self.sslKey) && !has(self.sslRootCert))",message="password, sslCert, sslKey and sslRootCert of spec.externalClusters go with connectionParameters; add these, or remove those"
+// +kubebuilder:validation:XValidation:rule="has(self.sslCert) == has(self.sslKey)",message="sslCert and sslKey of spec.externalClusters go together; give both or none"
 type ExternalCluster struct {
-	// Name of the Cluster as it is in the store.
+	// Name of the Cluster as it is in the store; any name for a running server.
 	// +kubebuilder:validation:Required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=50
@@ -14,24 +17,35 @@ type ExternalCluster struct {
 	// ObjectStore that has its backups.
 	// +optional
 	ObjectStore *ObjectStoreSpec `json:"objectStore,omitempty"`
-	// ConnectionParameters are not supported yet.
+	// ConnectionParameters of a running server: host and user; port, 3306 unless set; and sslmode,
+	// verify-full unless it is verify-ca, which takes a certificate that names another host.
+	// +kubebuilder:validation:MaxProperties=4
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['host', 'port', 'user', 'sslmode'])",message="connectionParameters of spec.externalClusters takes host, port, user and sslmode; remove the others"
+	// +kubebuilder:validation:XValidation:rule="'host' in self && self['host'].size() > 0 && 'user' in self && self['user'].size() > 0",message="connectionParameters of spec.externalClusters needs host and user; add them"
+	// +kubebuilder:validation:XValidation:rule="!('port' in self) || self['port'].matches('^[1-9][0-9]{0,4}$') && int(self['port']) < 65536",message="connectionParameters.port of spec.externalClusters must be a number from 1 to 65535, as text: \"3306\""
+	// +kubebuilder:validation:XValidation:rule="!('sslmode' in self) || self['sslmode'] in ['verify-full', 'verify-ca']",message="connectionParameters.sslmode of spec.externalClusters must be verify-full or verify-ca: what is copied are all the data that a server has"
 	// +optional
-	ConnectionParameters *Unsupported `json:"connectionParameters,omitempty"`
-	// Password is not supported yet.
+	ConnectionParameters map[string]ConnectionParameter `json:"connectionParameters,omitempty"`
+	// Password of the user.
 	// +optional
-	Password *Unsupported `json:"password,omitempty"`
-	// SSLCert is not supported yet.
+	Password *SecretKeySelector `json:"password,omitempty"`
+	// SSLCert is the certificate that is shown to the server, and SSLKey its key; for an account that
+	// requires one.
 	// +optional
-	SSLCert *Unsupported `json:"sslCert,omitempty"`
-	// SSLKey is not supported yet.
+	SSLCert *SecretKeySelector `json:"sslCert,omitempty"`
 	// +optional
-	SSLKey *Unsupported `json:"sslKey,omitempty"`
-	// SSLRootCert is not supported yet.
+	SSLKey *SecretKeySelector `json:"sslKey,omitempty"`
+	// SSLRootCert are the authorities of which one has signed the server's certificate, in PEM.
 	// +optional
-	SSLRootCert *Unsupported `json:"sslRootCert,omitempty"`
+	SSLRootCert *SecretKeySelector `json:"sslRootCert,omitempty"`
 }
 
-// RecoverySpec tells which backup a Cluster begins with.
+// ConnectionParameter is the value of one of connectionParameters.
+//
+// +kubebuilder:validation:MaxLength=253
+type ConnectionParameter string
+
+// RecoverySpec tells which backup a Cluster begins with, or which running server's data.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.backup) != (has(self.source) && self.source.size() > 0)",message="spec.bootstrap.recovery needs either backup (a Backup of this namespace) or source (one of spec.externalClusters); give one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.backupID) || !has(self.backup)",message="spec.bootstrap.recovery.backupID goes with source: a Backup is one backup already; remove one of them"
@@ -93,11 +107,15 @@ const (
 
 // RestoreStatus is how far the restore is with which the Cluster begins, and what it was.
 type RestoreStatus struct {
-	// Stage is Backup, Archive, Finishing or Completed; Waiting while it could not go on and
-	// is tried again from the start.
+	// Stage is Backup (Copy of a running server), Archive, Finishing or Completed; Waiting while it could
+	// not go on and is tried again from the start.
 	Stage string `json:"stage"`
 	// BackupID is the name in the store of the backup that is restored.
-	BackupID string `json:"backupId"`
+	// +optional
+	BackupID string `json:"backupId,omitempty"`
+	// Source is the running server, of spec.externalClusters, whose data are copied instead.
+	// +optional
+	Source string `json:"source,omitempty"`
 	// PassedOver are the newer backups that could not be used.
 	// +optional
 	// +listType=atomic
@@ -107,7 +125,7 @@ type RestoreStatus struct {
 	// +optional
 	// +listType=atomic
 	LackingTables []string `json:"lackingTables,omitempty"`
-	// Backup is how far the backup's files are.
+	// Backup is how far the files are of the backup, or of the running server.
 	// +optional
 	Backup *BackupProgress `json:"backup,omitempty"`
 	// Archive is how far the archive is replayed on them; absent before.

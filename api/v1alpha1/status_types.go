@@ -84,6 +84,9 @@ type ClusterStatus struct {
 	// absent where it begins with none. While it goes on it is written with each percent.
 	// +optional
 	Restore *RestoreStatus `json:"restore,omitempty"`
+	// Cloned is true once the data of a running server were copied, with which the Cluster began.
+	// +optional
+	Cloned bool `json:"cloned,omitempty"`
 
 	// LastRetentionRunTime is when it was last looked, after a backup, what has expired in
 	// the object store.

@@ -862,27 +862,29 @@ func (in *ExternalCluster) DeepCopyInto(out *ExternalCluster) {
 	}
 	if in.ConnectionParameters != nil {
 		in, out := &in.ConnectionParameters, &out.ConnectionParameters
-		*out = new(Unsupported)
-		**out = **in
+		*out = make(map[string]ConnectionParameter, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
 	}
 	if in.Password != nil {
 		in, out := &in.Password, &out.Password
-		*out = new(Unsupported)
+		*out = new(SecretKeySelector)
 		**out = **in
 	}
 	if in.SSLCert != nil {
 		in, out := &in.SSLCert, &out.SSLCert
-		*out = new(Unsupported)
+		*out = new(SecretKeySelector)
 		**out = **in
 	}
 	if in.SSLKey != nil {
 		in, out := &in.SSLKey, &out.SSLKey
-		*out = new(Unsupported)
+		*out = new(SecretKeySelector)
 		**out = **in
 	}
 	if in.SSLRootCert != nil {
 		in, out := &in.SSLRootCert, &out.SSLRootCert
-		*out = new(Unsupported)
+		*out = new(SecretKeySelector)
 		**out = **in
 	}
 }

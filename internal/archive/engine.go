@@ -308,3 +308,12 @@ func (r *Replay) Lacking(ctx context.Context) (Lacking, error) {
 	}
 	return out, nil
 }
+
+// LackingOf tells which tables of data that were just copied, on which nothing is replayed, lack rows.
+func LackingOf(ctx context.Context, db *sql.DB) (Lacking, error) {
+	r := Replay{DB: db}
+	if err := r.lacking.begin(ctx, db); err != nil {
+		return Lacking{}, err
+	}
+	return r.Lacking(ctx)
+}

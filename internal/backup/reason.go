@@ -39,10 +39,10 @@ var (
 			"restore another backup, and look what changes objects in the store"}
 	SeriesDiffers = &Reason{"SeriesDiffers",
 		"data of one series are not given to a server of another: " +
-			"restore with an image of the backup's series, and upgrade after that"}
+			"begin with an image of the series that the data are of, and upgrade after that"}
 	ServerOlder = &Reason{"ServerOlder",
 		"a server cannot read the data of a later release: " +
-			"restore with an image of the backup's release or a later one of its series"}
+			"begin with an image of the release that the data are of, or a later one of its series"}
 	VersionUnknown = &Reason{"VersionUnknown",
 		"a version that is no x.y.z: tell the version of the server that the data are for"}
 )

@@ -10,20 +10,23 @@ var versionNumbers = regexp.MustCompile(`^(\d{1,3})\.(\d{1,3})\.(\d{1,3})(\D|$)`
 // Fits refuses a server that cannot run on the backup's data: one of another series
 // (SeriesDiffers), or older than the donor (ServerOlder). Its version is x.y.z, and what
 // may follow.
-func (m *Manifest) Fits(server string) error {
+func (m *Manifest) Fits(server string) error { return Fits("backup "+m.ID, m.Server, server) }
+
+// Fits is Manifest.Fits for data that what names, of a donor of this version.
+func Fits(what, donor, server string) error {
 	has, err := parseVersion(server)
 	if err != nil {
 		return err
 	}
-	donor, err := parseVersion(m.Server)
+	is, err := parseVersion(donor)
 	if err != nil {
 		return err
 	}
-	if has[0] != donor[0] || has[1] != donor[1] {
-		return refuse(SeriesDiffers, "backup %s is of MySQL %s, and the server is %s", m.ID, m.Server, server)
+	if has[0] != is[0] || has[1] != is[1] {
+		return refuse(SeriesDiffers, "%s is of MySQL %s, and the server is %s", what, donor, server)
 	}
-	if has[2] < donor[2] {
-		return refuse(ServerOlder, "backup %s is of MySQL %s, and the server is %s", m.ID, m.Server, server)
+	if has[2] < is[2] {
+		return refuse(ServerOlder, "%s is of MySQL %s, and the server is %s", what, donor, server)
 	}
 	return nil
 }

@@ -129,7 +129,7 @@ func (r *Reconciler) lacksAccount(ctx context.Context, c *v1alpha1.Cluster) (*re
 // refusal, and so is an authority that is of no use: it is found before others wait for this Backup. What the
 // API server could not tell is neither, and asked again.
 func (r *Reconciler) complete(ctx context.Context, t *taking) (*taking, *refusal, error) {
-	files, err := resources.StoreFiles(t.store, SecretReader(ctx, r.Live, t.cluster.Namespace))
+	files, err := resources.StoreFiles(t.store, SecretReader(ctx, r.Live, t.cluster.Namespace, "objectStore"))
 	if missing := AsMissing(err); missing != nil {
 		return nil, wait(core.BackupStoreSecret, "%s", missing.Error()), nil
 	}

@@ -134,7 +134,7 @@ func (r *remover) begin(ctx context.Context, m *removal, job *batchv1.Job) (agai
 }
 
 func (r *remover) make(ctx context.Context, m *removal, job *batchv1.Job) (again time.Duration, err error) {
-	files, err := resources.StoreFiles(m.Store, SecretReader(ctx, r.live, m.object.GetNamespace()))
+	files, err := resources.StoreFiles(m.Store, SecretReader(ctx, r.live, m.object.GetNamespace(), "objectStore"))
 	if missing := AsMissing(err); missing != nil {
 		return r.held(ctx, m, missing.Error())
 	}

@@ -30,7 +30,7 @@ func (r *Reconciler) renew(ctx context.Context, b *v1alpha1.Backup) error {
 	if store == nil {
 		return nil
 	}
-	now, err := resources.StoreFiles(store, SecretReader(ctx, r.Live, b.Namespace))
+	now, err := resources.StoreFiles(store, SecretReader(ctx, r.Live, b.Namespace, "objectStore"))
 	if AsMissing(err) != nil {
 		return nil
 	}

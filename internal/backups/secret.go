@@ -45,7 +45,7 @@ func CheckKey(s *v1alpha1.ObjectStoreSpec, files map[string][]byte) error {
 
 // SecretReader gives keys of Secrets of a namespace, each Secret read once.
 func SecretReader(ctx context.Context, live client.Reader,
-	namespace string) func(v1alpha1.SecretKeySelector) ([]byte, error) {
+	namespace, named string) func(v1alpha1.SecretKeySelector) ([]byte, error) {
 	known := map[string]map[string][]byte{}
 	return func(of v1alpha1.SecretKeySelector) ([]byte, error) {
 		data, read := known[of.Name]
@@ -53,8 +53,8 @@ func SecretReader(ctx context.Context, live client.Reader,
 			var s corev1.Secret
 			err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: of.Name}, &s)
 			if apierrors.IsNotFound(err) {
-				return nil, &MissingError{fmt.Sprintf("the Secret %s, which objectStore names, does not exist in "+
-					"namespace %s; create it", of.Name, namespace)}
+				return nil, &MissingError{fmt.Sprintf("the Secret %s, which %s names, does not exist in "+
+					"namespace %s; create it", of.Name, named, namespace)}
 			}
 			if err != nil {
 				return nil, err
@@ -62,8 +62,8 @@ func SecretReader(ctx context.Context, live client.Reader,
 			data, known[of.Name] = s.Data, s.Data
 		}
 		if len(data[of.Key]) == 0 {
-			return nil, &MissingError{fmt.Sprintf("the Secret %s, which objectStore names, has no key %q; add it",
-				of.Name, of.Key)}
+			return nil, &MissingError{fmt.Sprintf("the Secret %s, which %s names, has no key %q; add it",
+				of.Name, named, of.Key)}
 		}
 		return data[of.Key], nil
 	}

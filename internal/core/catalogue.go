@@ -356,7 +356,8 @@ var problems = []row[Reason]{
 			"release", "upgrades.md#the-customresourcedefinitions"},
 	{ProblemPrerequisites, "Secrets, Services or rights could not be made; it is tried again", ""},
 	{ProblemRecoverySource,
-		"the backup that spec.bootstrap.recovery names is missing or not complete, or its store's Secret is",
+		"the backup that spec.bootstrap.recovery names is missing or not complete, or the Secret of its store, or of " +
+			"the running server, is",
 		"restore.md"},
 	{KeyInvalid, "what objectStore.encryption.identity of the backup to begin with names is no identity of age",
 		"restore.md"},

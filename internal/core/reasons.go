@@ -29,14 +29,20 @@ const (
 	StateIncomplete ClusterState = "Incomplete"
 	// StateRestoring says that the cluster's first data are being made from a backup.
 	StateRestoring ClusterState = "Restoring"
+	// StateCloning says that the cluster's first data are being copied from a running server.
+	StateCloning ClusterState = "Cloning"
 )
 
 // FirstState is a cluster's before it has data.
 func (c *Cluster) FirstState() ClusterState {
-	if c.FirstData == OriginRestored {
+	switch c.FirstData {
+	case OriginRestored:
 		return StateRestoring
+	case OriginImported:
+		return StateCloning
+	default:
+		return StateIncomplete
 	}
-	return StateIncomplete
 }
 
 // StateWithoutPrimary is a cluster's while nobody takes writes: so many of the others than the last

@@ -18,7 +18,7 @@ const (
 	Empty State = "Empty"
 	// Initializing says that mysqld is making an empty data directory.
 	Initializing State = "Initializing"
-	// Restoring says that data is being made from a backup.
+	// Restoring says that data is being made from a backup, or copied from a server that is no instance.
 	Restoring State = "Restoring"
 	// AwaitingClone says that the server runs on scratch data and waits for a donor.
 	AwaitingClone State = "AwaitingClone"

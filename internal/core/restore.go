@@ -12,6 +12,8 @@ type RestoreStage string
 
 // Stages of a restore, in this order.
 const (
+	// RestoreCopy is the stage in which the files of a running server are copied: instead of the two that follow.
+	RestoreCopy RestoreStage = "Copy"
 	// RestoreFiles is the stage in which the backup's files are written.
 	RestoreFiles RestoreStage = "Backup"
 	// RestoreReplay is the stage in which the archive is replayed on them.
@@ -24,8 +26,10 @@ const (
 
 // Restore is how far the restore of a cluster's first data is, or what it was.
 type Restore struct {
-	// Backup is the name in the store of the one that is restored.
+	// Backup is the name in the store of the one that is restored, and Source that of the running server whose
+	// data are copied instead.
 	Backup string `json:"backup"`
+	Source string `json:"source,omitempty"`
 	// PassedOver are the newer ones that could not be used.
 	PassedOver []PassedOver `json:"passedOver,omitempty"`
 	Stage      RestoreStage `json:"stage"`
@@ -86,7 +90,7 @@ func (r *Restore) lasting() *Restore {
 	if r == nil {
 		return nil
 	}
-	out := &Restore{Backup: r.Backup, PassedOver: slices.Clone(r.PassedOver), Stage: r.Stage,
+	out := &Restore{Backup: r.Backup, Source: r.Source, PassedOver: slices.Clone(r.PassedOver), Stage: r.Stage,
 		Lacking: slices.Clone(r.Lacking)}
 	out.Files.Done, out.Replay.Done = int64(r.Files.Percent()), int64(r.Replay.Percent())
 	return out
@@ -98,8 +102,9 @@ func (r *Restore) Same(other *Restore) bool {
 		return r == other
 	}
 	a, b := r.lasting(), other.lasting()
-	return a.Backup == b.Backup && slices.Equal(a.PassedOver, b.PassedOver) && a.Stage == b.Stage &&
-		slices.Equal(a.Lacking, b.Lacking) && a.Files.Done == b.Files.Done && a.Replay.Done == b.Replay.Done
+	return a.Backup == b.Backup && a.Source == b.Source && a.Stage == b.Stage &&
+		slices.Equal(a.PassedOver, b.PassedOver) && slices.Equal(a.Lacking, b.Lacking) &&
+		a.Files.Done == b.Files.Done && a.Replay.Done == b.Replay.Done
 }
 
 // PassedText tells which newer backups could not be used, and why; "" if there is none.

@@ -94,8 +94,25 @@ func PrimaryLease(spec *v1alpha1.ClusterSpec) bool {
 
 // FirstData is where the first data of the Cluster come from.
 func FirstData(spec *v1alpha1.ClusterSpec) core.DataOrigin {
-	if spec.Bootstrap != nil && spec.Bootstrap.Recovery != nil {
+	switch from := Source(spec); {
+	case spec.Bootstrap == nil || spec.Bootstrap.Recovery == nil:
+		return core.OriginInitialized
+	case from != nil && len(from.ConnectionParameters) > 0:
+		return core.OriginImported
+	default:
 		return core.OriginRestored
 	}
-	return core.OriginInitialized
+}
+
+// Source is what spec.bootstrap.recovery.source names; nil when it names nothing, or nothing that there is.
+func Source(spec *v1alpha1.ClusterSpec) *v1alpha1.ExternalCluster {
+	if spec.Bootstrap == nil || spec.Bootstrap.Recovery == nil {
+		return nil
+	}
+	for i := range spec.ExternalClusters {
+		if e := &spec.ExternalClusters[i]; e.Name == spec.Bootstrap.Recovery.Source && e.Name != "" {
+			return e
+		}
+	}
+	return nil
 }

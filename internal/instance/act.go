@@ -15,8 +15,8 @@ const statementLimit = 15 * time.Second
 func (m *manager) do(ctx context.Context, a agent.Action) error {
 	switch a := a.(type) {
 	case agent.MakeData:
-		if a.From == core.OriginRestored {
-			return m.restorer.restoreBackup(m.object())
+		if a.From.IsElsewhere() {
+			return m.restorer.makeData(m.object())
 		}
 		return m.maker.makeData(m.object(), a.From)
 	case agent.StartServer:

@@ -24,8 +24,8 @@ import (
 // takeOverLimit bounds the statements by which restored data become the cluster's.
 const takeOverLimit = 10 * time.Minute
 
-// restorer makes a cluster's first data from a backup and the archive. It keeps how far that is; what it
-// must remember stands on the volume.
+// restorer makes a cluster's first data from a backup and the archive, or from a running server. It keeps
+// how far that is; what it must remember stands on the volume.
 type restorer struct {
 	opt        Options
 	log        *slog.Logger
@@ -73,9 +73,18 @@ func (r *restorer) tell(now *core.Restore) {
 	r.by.retell()
 }
 
-// restoreBackup makes the cluster's first data from a backup. As with data that are made
-// from nothing, the volume remembers until the end that they are not finished.
-func (r *restorer) restoreBackup(cluster *v1alpha1.Cluster) error {
+// beginning is what a cluster's first data are made of.
+type beginning interface {
+	// write fills the data directory, which is empty.
+	write(ctx context.Context, c *v1alpha1.Cluster, root *os.Root) error
+	// replay has the mysqld that was started on it apply what is still to come, and remembers what the
+	// data began with.
+	replay(ctx context.Context) error
+}
+
+// makeData makes the cluster's first data from what its spec says to begin with. As with data that are
+// made from nothing, the volume remembers until the end that they are not finished.
+func (r *restorer) makeData(cluster *v1alpha1.Cluster) error {
 	return r.activities.begin(agent.Restoring, func(ctx context.Context) error {
 		// A part is fetched whole before anything of it is written.
 		err := r.restoreFrom(store.WithProgress(ctx, r.activities.moves), cluster)
@@ -96,13 +105,13 @@ func (r *restorer) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 	if err := r.configurer.prepareConfig(ctx, c); err != nil {
 		return err
 	}
-	from, err := r.findBackup(ctx)
+	from, err := r.find(ctx)
 	if err != nil {
 		return err
 	}
 	defer cores.UseAll()()
 	if err := r.whileThereIsRoom(ctx, func(ctx context.Context) error {
-		if err := r.fetchBackup(ctx, c, from); err != nil {
+		if err := r.fill(ctx, c, from); err != nil {
 			return err
 		}
 		return r.ownData(ctx, c, from)
@@ -113,13 +122,42 @@ func (r *restorer) restoreFrom(ctx context.Context, c *v1alpha1.Cluster) error {
 	return r.maker.finishData(stagePopulated, core.DataPopulated)
 }
 
-// findBackup finds the backup and what is to be replayed on it, and looks whether this
-// server can have it. Nothing is written yet.
-func (r *restorer) findBackup(ctx context.Context) (*restore.Origin, error) {
+// find finds what the data are made of. Nothing is written yet.
+func (r *restorer) find(ctx context.Context) (beginning, error) {
 	t, err := recovery.Read(r.opt.Dirs.Store)
 	if err != nil {
 		return nil, err
 	}
+	if t.Server != nil {
+		donor, err := restore.Donor(r.opt.Dirs.Store, *t.Server)
+		return &runningServer{restorer: r, name: t.Server.Name, donor: donor}, err
+	}
+	from, err := r.findBackup(ctx, t)
+	return &storedBackup{r, from}, err
+}
+
+// fill makes the data directory, and has it filled.
+func (r *restorer) fill(ctx context.Context, c *v1alpha1.Cluster, from beginning) error {
+	if err := os.MkdirAll(r.opt.Dirs.Data, 0o750); err != nil {
+		return fmt.Errorf("making the data directory: %w", err)
+	}
+	root, err := os.OpenRoot(r.opt.Dirs.Data)
+	if err != nil {
+		return fmt.Errorf("opening the data directory: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	return from.write(ctx, c, root)
+}
+
+// storedBackup is a backup in an object store, and the archive beside it.
+type storedBackup struct {
+	*restorer
+	from *restore.Origin
+}
+
+// findBackup finds the backup and what is to be replayed on it, and looks whether this
+// server can have it.
+func (r *restorer) findBackup(ctx context.Context, t recovery.Task) (*restore.Origin, error) {
 	s, err := store.Open(r.opt.Dirs.Store)
 	if err != nil {
 		return nil, err
@@ -131,25 +169,18 @@ func (r *restorer) findBackup(ctx context.Context) (*restore.Origin, error) {
 	return restore.Find(ctx, store.Limited(s, t.MaxBytesPerSecond), key, t, r.launcher.version().String())
 }
 
-// fetchBackup writes the backup's files.
-func (r *restorer) fetchBackup(ctx context.Context, c *v1alpha1.Cluster, from *restore.Origin) error {
+// write writes the backup's files.
+func (r *storedBackup) write(ctx context.Context, c *v1alpha1.Cluster, root *os.Root) error {
+	from := r.from
 	b := from.Base
 	r.log.Info("restores a backup", "cluster", b.Cluster.Cluster, "id", b.ID, "passedOver", from.Begun().PassedText(),
 		"of", b.Point.UTC().Format(time.RFC3339), "bytes", b.RawSize)
 	began := time.Now()
-	r.restoredFiles(from, 0, b.RawSize, began)
-	if err := os.MkdirAll(r.opt.Dirs.Data, 0o750); err != nil {
-		return fmt.Errorf("making the data directory: %w", err)
-	}
-	root, err := os.OpenRoot(r.opt.Dirs.Data)
-	if err != nil {
-		return fmt.Errorf("opening the data directory: %w", err)
-	}
-	defer func() { _ = root.Close() }()
-	err = backup.Restore(ctx, from.Place.Store, b, root, backup.RestoreOptions{
+	r.writtenFiles(from.Begun(), 0, b.RawSize, began)
+	err := backup.Restore(ctx, from.Place.Store, b, root, backup.RestoreOptions{
 		Server: r.launcher.version().String(), Key: from.Place.Key,
 		Readers:  readersFor(memoryFor(c, r.opt.MemoryLimit)),
-		Progress: func(p backup.Progress) { r.restoredFiles(from, p.Done, p.Expected, began) },
+		Progress: func(p backup.Progress) { r.writtenFiles(from.Begun(), p.Done, p.Expected, began) },
 	})
 	if err != nil {
 		return err
@@ -168,9 +199,9 @@ func readersFor(memory int64) int {
 	return int(min(max(memory/each, 1), most))
 }
 
-// ownData starts mysqld on the restored data, with nobody else let in, replays what the
-// archive has besides, and makes the data this cluster's own.
-func (r *restorer) ownData(ctx context.Context, c *v1alpha1.Cluster, from *restore.Origin) error {
+// ownData starts mysqld on the written data, with nobody else let in, has replayed what is still to
+// come, and makes the data this cluster's own.
+func (r *restorer) ownData(ctx context.Context, c *v1alpha1.Cluster, from beginning) error {
 	if err := r.record().change(func(v *volumeRecord) { v.Stage = stageBootstrapping }); err != nil {
 		return err
 	}
@@ -195,7 +226,10 @@ func (r *restorer) ownData(ctx context.Context, c *v1alpha1.Cluster, from *resto
 	if err := r.maker.awaitAnswer(ctx); err != nil {
 		return err
 	}
-	if err := r.replay(ctx, from); err != nil {
+	if err := r.root().ForgetAllSources(ctx); err != nil {
+		return err
+	}
+	if err := from.replay(ctx); err != nil {
 		return err
 	}
 	r.finishesRestore()
@@ -217,10 +251,8 @@ func (r *restorer) takeOver(ctx context.Context, first mysql.First) error {
 }
 
 // replay has the server apply what the archive has up to the target.
-func (r *restorer) replay(ctx context.Context, from *restore.Origin) error {
-	if err := r.root().ForgetAllSources(ctx); err != nil {
-		return err
-	}
+func (r *storedBackup) replay(ctx context.Context) error {
+	from := r.from
 	holds, err := r.root().Executed(ctx)
 	if err != nil {
 		return err
@@ -243,15 +275,15 @@ func (r *restorer) replay(ctx context.Context, from *restore.Origin) error {
 		return fmt.Errorf("replaying the archive: %w", err)
 	}
 	r.log.Info("the archive is replayed", "after", time.Since(began).Round(time.Millisecond).String())
-	return r.tellLacking(ctx, &replay)
-}
-
-// tellLacking warns of tables that the backup cannot hold.
-func (r *restorer) tellLacking(ctx context.Context, replay *archive.Replay) error {
 	lacking, err := replay.Lacking(ctx)
 	if err != nil {
 		return err
 	}
+	return r.tellLacking(lacking)
+}
+
+// tellLacking warns of tables that lack rows, and remembers them.
+func (r *restorer) tellLacking(lacking archive.Lacking) error {
 	for _, told := range lacking.Told(lackingTold) {
 		r.log.Warn("tables lack rows", "tables", told)
 	}

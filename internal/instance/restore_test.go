@@ -84,20 +84,11 @@ func (w *world) restoring(dir, id string) *world {
 }
 
 func (w *world) restoringTo(dir, id string, target recovery.Target) *world {
-	t := w.t
-	t.Helper()
-	w = makeWorld(t, w.root, func(c *v1alpha1.Cluster) {
-		c.UID = "uid-2"
-		c.Spec.Bootstrap = &v1alpha1.BootstrapSpec{Recovery: &v1alpha1.RecoverySpec{Source: "db"}}
-	})
-	for _, secret := range []string{"root", "replication", "control", "app"} {
-		w.write(filepath.Join(w.dir, "secrets", secret, "password"), "new-"+secret+"-password")
-	}
-	w.files(dir, "store")
-	text, err := recovery.Task{Cluster: "db", BackupID: id, Target: target}.Encode()
-	must(t, err)
-	w.write(filepath.Join(w.dir, "store", recovery.FileTask), string(text))
-	return w
+	w.t.Helper()
+	to := w.another(v1alpha1.ExternalCluster{Name: "db", ObjectStore: &v1alpha1.ObjectStoreSpec{}},
+		recovery.Task{Cluster: "db", BackupID: id, Target: target})
+	to.files(dir, "store")
+	return to
 }
 
 func TestAClusterBeginsWithABackup(t *testing.T) {

@@ -10,10 +10,9 @@ import (
 	"cnmsql.co/internal/restore"
 )
 
-// restoredFiles reports how far the backup's files are.
-func (r *restorer) restoredFiles(from *restore.Origin, done, of int64, began time.Time) {
+// writtenFiles tells how far the files are of what the data begin with.
+func (r *restorer) writtenFiles(now *core.Restore, done, of int64, began time.Time) {
 	r.activities.moves()
-	now := from.Begun()
 	now.Files = core.AmountAt(done, of, began, time.Now())
 	r.tell(now)
 }

@@ -28,7 +28,7 @@ func GroupWish(c *v1alpha1.Cluster) *core.Group {
 	own := uuid.NewSHA1(uuid.NameSpaceOID, []byte("mysql.cnmsql.co/group/"+string(c.UID))).String()
 	out := &core.Group{WishedName: own, WithoutEffect: withoutEffect(&c.Spec)}
 	g := declared.Group(&c.Spec)
-	if declared.FirstData(&c.Spec) == core.OriginRestored {
+	if declared.FirstData(&c.Spec).IsElsewhere() {
 		out.NotTaken = g.GroupName
 	} else {
 		out.WishedName = cmp.Or(g.GroupName, own)

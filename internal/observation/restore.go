@@ -12,8 +12,8 @@ import (
 
 // RestoreTo returns what a Cluster's status says of a restore, which must not be nil.
 func RestoreTo(r *core.Restore) *v1alpha1.RestoreStatus {
-	out := &v1alpha1.RestoreStatus{Stage: string(r.Stage), BackupID: r.Backup, ReachedTime: timeTo(r.Reached),
-		LackingTables: r.Lacking}
+	out := &v1alpha1.RestoreStatus{Stage: string(r.Stage), BackupID: r.Backup, Source: r.Source,
+		ReachedTime: timeTo(r.Reached), LackingTables: r.Lacking}
 	for _, p := range r.PassedOver {
 		out.PassedOver = append(out.PassedOver, v1alpha1.PassedOverBackup{BackupID: p.Backup, Reason: string(p.Reason)})
 	}
@@ -30,8 +30,8 @@ func RestoreTo(r *core.Restore) *v1alpha1.RestoreStatus {
 
 // RestoreFrom reads a restore out of a Cluster's status, which must not be nil.
 func RestoreFrom(s *v1alpha1.RestoreStatus) *core.Restore {
-	out := &core.Restore{Stage: core.RestoreStage(s.Stage), Backup: s.BackupID, Reached: timeFrom(s.ReachedTime),
-		Lacking: s.LackingTables}
+	out := &core.Restore{Stage: core.RestoreStage(s.Stage), Backup: s.BackupID, Source: s.Source,
+		Reached: timeFrom(s.ReachedTime), Lacking: s.LackingTables}
 	for _, p := range s.PassedOver {
 		out.PassedOver = append(out.PassedOver, core.PassedOver{Backup: p.BackupID, Reason: core.Reason(p.Reason)})
 	}

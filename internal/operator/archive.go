@@ -48,7 +48,8 @@ func (p *prerequisites) archiveFiles(ctx context.Context, c *v1alpha1.Cluster) (
 		return known.data, nil
 	}
 	read := time.Now()
-	files, err := resources.StoreFiles(c.Spec.Backup.ObjectStore, backups.SecretReader(ctx, p.live, c.Namespace))
+	files, err := resources.StoreFiles(c.Spec.Backup.ObjectStore,
+		backups.SecretReader(ctx, p.live, c.Namespace, "objectStore"))
 	if err != nil {
 		return nil, err
 	}

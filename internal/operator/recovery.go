@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,13 +14,14 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/backups"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/gtid"
 	"cnmsql.co/internal/recovery"
 	"cnmsql.co/internal/resources"
 )
 
 // recovery keeps the Secret by which the first instance of a Cluster finds the backup that
-// it restores. Once there are data nobody needs it, and it goes.
+// it restores, or the server that it copies. Once there are data nobody needs it, and it goes.
 func (p *prerequisites) recovery(ctx context.Context, c *v1alpha1.Cluster) error {
 	if c.Spec.Bootstrap == nil || c.Spec.Bootstrap.Recovery == nil {
 		return nil
@@ -29,24 +29,39 @@ func (p *prerequisites) recovery(ctx context.Context, c *v1alpha1.Cluster) error
 	if c.Status.EstablishedAt != nil {
 		return p.drop(ctx, c, &corev1.Secret{}, resources.Names(c.Name).RecoverySecret())
 	}
-	task, store, err := p.recoverySource(ctx, c)
-	if err != nil {
-		return err
-	}
-	files, err := resources.StoreFiles(store, backups.SecretReader(ctx, p.live, c.Namespace))
+	task, files, err := p.beginsWith(ctx, c)
 	if missing := backups.AsMissing(err); missing != nil {
 		return noRecovery("%s", missing.Error())
 	}
 	if err != nil {
 		return err
 	}
-	if err := backups.CheckKey(store, files); err != nil {
-		return &userError{core.Problem{Reason: core.KeyInvalid, Message: err.Error()}}
-	}
 	if files[recovery.FileTask], err = task.Encode(); err != nil {
 		return err
 	}
 	return p.apply(ctx, c, resources.RecoverySecret(c, files))
+}
+
+// beginsWith is what the Cluster begins with, and the files by which an instance gets at that.
+func (p *prerequisites) beginsWith(ctx context.Context, c *v1alpha1.Cluster) (recovery.Task, map[string][]byte, error) {
+	if declared.FirstData(&c.Spec) == core.OriginImported {
+		server := declared.Source(&c.Spec)
+		files, err := resources.ServerFiles(server,
+			backups.SecretReader(ctx, p.live, c.Namespace, "spec.externalClusters"))
+		return recovery.Task{Server: resources.ServerOf(server)}, files, err
+	}
+	task, store, err := p.recoverySource(ctx, c)
+	if err != nil {
+		return task, nil, err
+	}
+	files, err := resources.StoreFiles(store, backups.SecretReader(ctx, p.live, c.Namespace, "objectStore"))
+	if err != nil {
+		return task, nil, err
+	}
+	if err := backups.CheckKey(store, files); err != nil {
+		return task, nil, &userError{core.Problem{Reason: core.KeyInvalid, Message: err.Error()}}
+	}
+	return task, files, nil
 }
 
 func noRecovery(format string, args ...any) error {
@@ -66,15 +81,13 @@ func (p *prerequisites) recoverySource(ctx context.Context,
 	}
 	task.Target = target
 	if from.Backup == nil {
-		i := slices.IndexFunc(c.Spec.ExternalClusters, func(e v1alpha1.ExternalCluster) bool {
-			return e.Name == from.Source
-		})
-		if i < 0 || c.Spec.ExternalClusters[i].ObjectStore == nil {
+		source := declared.Source(&c.Spec)
+		if source == nil || source.ObjectStore == nil {
 			return task, nil, noRecovery("spec.bootstrap.recovery.source is %s, and spec.externalClusters has no "+
 				"such name with an objectStore; add it", from.Source)
 		}
 		task.Cluster, task.BackupID, task.Owner = from.Source, from.BackupID, verifiedUID(c)
-		return task, c.Spec.ExternalClusters[i].ObjectStore, nil
+		return task, source.ObjectStore, nil
 	}
 	var b v1alpha1.Backup
 	err = p.live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: from.Backup.Name}, &b)

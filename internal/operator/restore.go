@@ -24,7 +24,11 @@ func describeRestore(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Obse
 		s.Restore.Stage = v1alpha1.RestoreWaiting
 		observation.Unforeseen(s.Restore)
 	}
-	if s.Restore != nil {
+	switch r := s.Restore; {
+	case r == nil:
+	case r.Source != "":
+		s.Cloned = s.Cloned || r.Stage == v1alpha1.RestoreCompleted
+	default:
 		cond := restoreCondition(s.Restore)
 		cond.ObservedGeneration = c.Generation
 		meta.SetStatusCondition(&s.Conditions, cond)
@@ -41,7 +45,7 @@ func restoreReported(o core.Observation) (r *core.Restore, waits bool) {
 		}
 		waits = waits || known && said.State == core.Failed
 	}
-	return nil, waits && o.Cluster.FirstData == core.OriginRestored
+	return nil, waits && o.Cluster.FirstData.IsElsewhere()
 }
 
 func restoreCondition(r *v1alpha1.RestoreStatus) metav1.Condition {

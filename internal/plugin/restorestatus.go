@@ -20,7 +20,8 @@ func restoreOf(f *Facts) *v1alpha1.RestoreStatus {
 	return f.Cluster.Status.Restore
 }
 
-// percentOf is how far an instance is that restores: the backup, and then the archive.
+// percentOf is how far an instance is that restores: the backup, or what is copied of a running server, and
+// then the archive.
 func percentOf(r *core.Restore) string {
 	amount := r.Files
 	if r.Stage != core.RestoreFiles && r.Replay.Of > 0 {
@@ -36,18 +37,22 @@ func (p page) restore(r *v1alpha1.RestoreStatus) {
 		return
 	}
 	if len(r.LackingTables) > 0 {
-		p.line("LACKS ROWS", "of tables that were not InnoDB when the backup was taken: %s",
+		p.line("LACKS ROWS", "of tables that were not InnoDB when the data were taken: %s",
 			strings.Join(r.LackingTables, ", "))
 	}
 	if r.Stage == v1alpha1.RestoreCompleted {
 		return
 	}
-	text := fmt.Sprintf("of backup %s: %s", r.BackupID, strings.ToLower(r.Stage))
+	from := "backup " + r.BackupID
+	if r.Source != "" {
+		from = "the server " + r.Source
+	}
+	text := fmt.Sprintf("of %s: %s", from, strings.ToLower(r.Stage))
 	if r.ReachedTime != nil {
 		text += "; holds what was committed until " + r.ReachedTime.UTC().Format(time.RFC3339)
 	}
 	p.line("Restore", "%s", text)
-	if b := r.Backup; b != nil && r.Stage == string(core.RestoreFiles) {
+	if b := r.Backup; b != nil && (r.Stage == string(core.RestoreFiles) || r.Stage == string(core.RestoreCopy)) {
 		p.line("", "%s", p.filesText(b))
 	}
 	if a := r.Archive; a != nil && r.Stage == string(core.RestoreReplay) {
@@ -59,7 +64,7 @@ func (p page) restore(r *v1alpha1.RestoreStatus) {
 }
 
 func (p page) filesText(b *v1alpha1.BackupProgress) string {
-	text := fmt.Sprintf("the backup: %s, %s of %s", b.Percent, sized(b.Bytes), sized(b.TotalBytes))
+	text := fmt.Sprintf("the files: %s, %s of %s", b.Percent, sized(b.Bytes), sized(b.TotalBytes))
 	if b.BytesPerSecond > 0 {
 		text += fmt.Sprintf(", %s/s", sized(b.BytesPerSecond))
 	}

@@ -1,5 +1,6 @@
-// Package recovery is the contract between the operator, which knows the backup that a
-// Cluster is to begin with, and the manager that restores it: one file beside the store's.
+// Package recovery is the contract between the operator, which knows the backup or the server that a
+// Cluster is to begin with, and the manager that makes the data from it: one file beside those of the
+// store or the server.
 package recovery
 
 import (
@@ -13,8 +14,19 @@ import (
 // FileTask is the file of a Task, beside the store's.
 const FileTask = "recovery.json"
 
-// Task is the backup that is restored.
+// Files by which one logs in to a Server: the password, the authority that its certificate is of, and the
+// certificate and key that are shown to it, if it wants any.
+const (
+	FilePassword    = "server-password"
+	FileAuthority   = "server-ca.crt"
+	FileCertificate = "server-tls.crt"
+	FileKey         = "server-tls.key"
+)
+
+// Task is the backup that is restored, or the server that is copied.
 type Task struct {
+	// Server is the one whose data are copied; a backup is restored when it is nil.
+	Server *Server `json:"server,omitempty"`
 	// Cluster is whose backup it is, by its name in the store.
 	Cluster string `json:"cluster"`
 	// Owner is the UID of the Cluster that it has to be a backup of; whose it is does not matter
@@ -26,6 +38,17 @@ type Task struct {
 	Target Target `json:"target,omitzero"`
 	// MaxBytesPerSecond from the store; 0 is any number.
 	MaxBytesPerSecond int64 `json:"maxBytesPerSecond,omitempty"`
+}
+
+// Server is a running server that is none of the Cluster's instances.
+type Server struct {
+	// Name is that of spec.externalClusters.
+	Name string `json:"name"`
+	Host string `json:"host"`
+	Port int    `json:"port"`
+	User string `json:"user"`
+	// AnyName takes a certificate that names another host, when the authority has signed it.
+	AnyName bool `json:"anyName,omitempty"`
 }
 
 // Target is where a restore stops.

@@ -110,7 +110,7 @@ func TestWhatIsNotSupportedYetIsRefusedForEveryClient(t *testing.T) {
 		"backup: {continuousArchiving: {enabled: true}}":                 "needs spec.backup.objectStore",
 		"backup: {reclaimPolicy: Delete}":                                "Delete with spec.backup.objectStore",
 		"backup: {reclaimPolicy: recycle}":                               "must be Retain, or Delete",
-		"externalClusters: [{name: other, password: {name: a, key: b}}]": "data is not taken from a running server yet",
+		"externalClusters: [{name: other, password: {name: a, key: b}}]": "go with connectionParameters",
 		"replica: {enabled: true, source: other}":                        "would be a second primary",
 		"certificates: {serverCASecret: mine}":                           "leave nothing but serverAltDNSNames",
 		"certificates: {serverAltDNSNames: ['db.x.org:1']}":              "serverAltDNSNames",

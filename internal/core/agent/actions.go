@@ -218,6 +218,8 @@ func (a MakeData) String() string {
 		return "initialize the cluster's first data"
 	case core.OriginRestored:
 		return "restore the backup"
+	case core.OriginImported:
+		return "copy the data of the external server"
 	default:
 		return "initialize scratch data"
 	}

@@ -119,7 +119,9 @@ func fillVolume(f *Facts, origin func(*Facts) (core.DataOrigin, core.Reason, str
 	case core.OriginInitialized:
 		return tell(core.Initializing, "", "making the cluster's first data", MakeData{from})
 	case core.OriginRestored:
-		return tell(core.Restoring, "", "restoring the backup", MakeData{from})
+		return tell(core.Restoring, "", restoringBackup, MakeData{from})
+	case core.OriginImported:
+		return tell(core.Restoring, "", copyingServer, MakeData{from})
 	case core.OriginCloned:
 		return tell(core.Initializing, "", "making scratch data to clone over", MakeData{from})
 	default:

@@ -72,13 +72,22 @@ func letActivityGoOn(f *Facts) (Decision, bool) {
 	return tell(state, reason, doing)
 }
 
+// What an instance says while the first data come from elsewhere.
+const (
+	restoringBackup = "restoring the backup"
+	copyingServer   = "copying the data of the external server"
+)
+
 // doing is what the activity is told as.
 func (f *Facts) doing() (core.State, core.Reason, string) {
 	switch f.Activity {
 	case Initializing:
 		return core.Initializing, "", "making a data directory"
 	case Restoring:
-		return core.Restoring, "", "restoring the backup"
+		if f.Cluster != nil && f.Cluster.FirstData == core.OriginImported {
+			return core.Restoring, "", copyingServer
+		}
+		return core.Restoring, "", restoringBackup
 	case Cloning:
 		return core.Cloning, "", "copying the data of " + f.Donor
 	case Joining:

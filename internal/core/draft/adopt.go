@@ -54,7 +54,7 @@ func (d *Draft) beginAdoption(cannot string) bool {
 	case wish == "" && former == "":
 	case cannot != "":
 		d.Block(core.RefusalAdoption, cannot)
-	case d.Cluster.FirstData == core.OriginRestored:
+	case d.Cluster.FirstData.IsElsewhere():
 		d.blockRestoreBesideKept(former, wish)
 	case wish == "":
 		d.Block(core.RefusalVolumesKept, fmt.Sprintf("there are volumes with the data of a deleted Cluster of this "+
@@ -75,17 +75,17 @@ func (d *Draft) beginAdoption(cannot string) bool {
 // the two only one can be done, and to guess which would give a human other data than he expects.
 func (d *Draft) blockRestoreBesideKept(former, wish string) {
 	find := "kubectl get pvc -l mysql.cnmsql.co/cluster=" + d.Cluster.Name
-	restore := "To restore the backup: create the Cluster under another name, or delete the kept volumes if nobody " +
+	restore := "To begin with that: create the Cluster under another name, or delete the kept volumes if nobody " +
 		"needs their data: " + find
 	adopt := "To go on with the kept data: delete this Cluster, which has no data yet, and create it without " +
 		"spec.bootstrap.recovery and with the annotation cnmsql.cnmsql.co/adopt-volumes="
 	if wish == "" {
-		d.Block(core.RefusalVolumesKept, fmt.Sprintf("spec.bootstrap.recovery says to begin with a backup, and there "+
-			"are volumes with the data of a deleted Cluster of this name, of UID %s: nothing is restored beside them. "+
+		d.Block(core.RefusalVolumesKept, fmt.Sprintf("spec.bootstrap.recovery says what to begin with, and there "+
+			"are volumes with the data of a deleted Cluster of this name, of UID %s: nothing is written beside them. "+
 			"%s. %s%s", former, restore, adopt, former))
 		return
 	}
-	d.Block(core.RefusalAdoption, fmt.Sprintf("spec.bootstrap.recovery says to begin with a backup, and the "+
+	d.Block(core.RefusalAdoption, fmt.Sprintf("spec.bootstrap.recovery says what to begin with, and the "+
 		"annotation cnmsql.cnmsql.co/adopt-volumes to go on with the volumes of the Cluster of UID %s: only one of "+
 		"the two can be. %s; and remove the annotation. %s%s", wish, restore, adopt, wish))
 }

@@ -1,0 +1,44 @@
+package crd
+
+import (
+	"context"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestARunningServerToBeginWith holds the rules of spec.externalClusters for a server that is copied.
+func TestARunningServerToBeginWith(t *testing.T) {
+	c := api(t)
+	const there = "connectionParameters: {host: h, user: u}"
+	const secrets = ", password: {name: s, key: password}, sslRootCert: {name: s, key: ca.crt}"
+	with := func(more, entry string) string {
+		return "{bootstrap: {recovery: {source: old" + more + "}}, externalClusters: [{name: old, " + entry + "}]}"
+	}
+	of := func(entry string) string { return with("", entry) }
+	host := func(parameters string) string {
+		return of("connectionParameters: {host: db.example.com, user: copier" + parameters + "}" + secrets)
+	}
+	for spec, refused := range map[string]string{
+		host(""): "",
+		host(", port: '3307', sslmode: verify-ca"):                       "",
+		host(", port: '0'"):                                              "must be a number from 1 to 65535",
+		host(", port: '65536'"):                                          "must be a number from 1 to 65535",
+		host(", port: x"):                                                "must be a number from 1 to 65535",
+		host(", sslmode: disable"):                                       "must be verify-full or verify-ca",
+		host(", dbname: shop"):                                           "takes host, port, user and sslmode",
+		of("connectionParameters: {user: copier}" + secrets):             "needs host and user",
+		of("connectionParameters: {host: db.example.com}" + secrets):     "needs host and user",
+		of(there + ", password: {name: s, key: p}"):                      "needs password and sslRootCert",
+		of(there + ", sslRootCert: {name: s, key: p}"):                   "needs password and sslRootCert",
+		of(there + ", sslKey: {name: s, key: k}" + secrets):              "sslCert and sslKey",
+		of(there + ", objectStore: " + somewhere + secrets):              "make two entries of it",
+		of("objectStore: " + somewhere + secrets):                        "go with connectionParameters",
+		with(", backupID: x", there+secrets):                             "go with backups",
+		with(", recoveryTarget: {targetImmediate: true}", there+secrets): "go with backups",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			judge(t, c.Create(context.Background(), cluster(t, "copied", spec), client.DryRunAll), refused)
+		})
+	}
+}
