@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -82,6 +83,8 @@ type keeping struct {
 	mending pause
 	// toSpread: this server's accounts were restored, and the replicas' were not.
 	toSpread bool
+	// doubles were dropped on this server, and are to be on the replicas'.
+	doubles []mysql.AccountName
 	// passwords is what is known of the Secrets' passwords.
 	passwords passwordsKnown
 }
@@ -185,7 +188,7 @@ func (k *accountKeeper) lookAfterAccounts(ctx context.Context) {
 			k.note(ctx, &k.now.mending, err)
 			return
 		}
-		k.now.toSpread = false
+		k.now.toSpread, k.now.doubles = false, nil
 		k.log.Info("the replicas are given the internal accounts")
 	}
 	if accounts, sum, err := k.opt.Dirs.secrets(); k.now.passwords.isDue(sum) {
@@ -196,7 +199,7 @@ func (k *accountKeeper) lookAfterAccounts(ctx context.Context) {
 // mendAccounts logs in as the internal accounts do, and restores them on this server if
 // they are not let in, or may not do what they are for.
 func (k *accountKeeper) mendAccounts(ctx context.Context) error {
-	wrong := k.tryDoors(ctx)
+	wrong := errors.Join(k.tryDoors(ctx), k.findDoubles(ctx))
 	if wrong == nil {
 		return nil
 	}
@@ -246,6 +249,31 @@ func (k *accountKeeper) tryBackup(ctx context.Context, conf *tls.Config, a mysql
 	return mysql.CheckBackup(ctx, net.JoinHostPort(k.opt.PodIP, strconv.Itoa(k.opt.MySQLPort)), conf, a)
 }
 
+// findDoubles tells of accounts that are named as internal ones are, and has them dropped. What cannot be
+// asked is not known.
+func (k *accountKeeper) findDoubles(ctx context.Context) error {
+	internal, err := k.opt.Dirs.internalAccounts()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, accountsLimit)
+	defer cancel()
+	found, err := k.asks().Doubles(ctx, internal)
+	if err != nil {
+		k.log.Debug("accounts named as internal ones cannot be looked for", "error", err)
+		return nil
+	}
+	var wrong []error
+	for _, a := range found {
+		wrong = append(wrong, &mysql.AccountError{User: a.User, Err: fmt.Errorf("somebody has made %s, which keeps out "+
+			"whoever comes from there; it is dropped", a)})
+		if !slices.Contains(k.now.doubles, a) {
+			k.now.doubles = append(k.now.doubles, a)
+		}
+	}
+	return errors.Join(wrong...)
+}
+
 // restore makes the internal accounts what they should be, as root, or else, with what it
 // may do, as the manager.
 func (k *accountKeeper) restore(ctx context.Context, scope mysql.Scope) error {
@@ -255,9 +283,10 @@ func (k *accountKeeper) restore(ctx context.Context, scope mysql.Scope) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, accountsLimit)
 	defer cancel()
-	err = k.root().Restore(ctx, internal, scope)
+	err = k.root().Restore(ctx, internal, k.now.doubles, scope)
 	if mysql.IsAccessDenied(err) {
-		err = errors.Join(fmt.Errorf("root@localhost cannot do it: %w", err), k.asks().Restore(ctx, internal, scope))
+		err = errors.Join(fmt.Errorf("root@localhost cannot do it: %w", err),
+			k.asks().Restore(ctx, internal, k.now.doubles, scope))
 	}
 	return err
 }

@@ -49,7 +49,35 @@ func TestADroppedReplicationAccountIsRestoredUnderQuorum(t *testing.T) {
 	})
 }
 
-// awaitAccount waits until a server has an account.
+// TestAnAccountNamedAsTheReplicationAccountIsDroppedUnderQuorum has somebody make the replication account once
+// more, for some hosts. A server asks the account of the most specific host, so that no replica is let in, and
+// nothing that is done to the account for all hosts helps.
+func TestAnAccountNamedAsTheReplicationAccountIsDroppedUnderQuorum(t *testing.T) {
+	inAll(t)
+	w := newWorld(t, quorum)
+	one, two := w.start(1), w.start(2)
+	w.bootstrap(one)
+	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
+	w.join(two, one)
+	w.order(one, control.SetAcks{Epoch: w.epoch(), Acks: 1})
+	w.await(one, "acknowledged", func(r core.Report) bool { return r.Server != nil && r.Server.SemiSync.Clients == 1 })
+	w.exec(w.rootOf(one), "CREATE USER cnmsql_replication@'127.%' IDENTIFIED BY 'another'")
+	w.exec(w.rootOf(one), "CREATE USER cnmsql_manager@'192.0.2.1', bystander@'127.%' IDENTIFIED BY 'another'")
+	_ = two.proc().handle.Kill() // now it has to log in
+	w.awaitFollowing(two)
+	w.exec(w.app(one), "INSERT INTO t (v) VALUES (1)")
+	w.awaitRows(w.app(two), 1)
+	for _, n := range []*node{one, two} {
+		for _, user := range []string{"cnmsql_replication", "cnmsql_manager", "bystander"} {
+			w.awaitAccount(n, user)
+		}
+	}
+	if r := two.report(); !r.Errant.IsEmpty() {
+		t.Errorf("the repair made transactions of its own: %s", r.Errant)
+	}
+}
+
+// awaitAccount waits until a server has one account of a user, and no other.
 func (w *world) awaitAccount(n *node, user string) {
 	w.t.Helper()
 	var found int

@@ -117,8 +117,8 @@ const (
 
 // Restore makes the accounts what they should be. What is missing may be what lets
 // replicas acknowledge anything, so that it is done Here first, and Everywhere when
-// somebody acknowledges. An account that may not grant does what else it can.
-func (s *Server) Restore(ctx context.Context, i Internal, scope Scope) error {
+// somebody acknowledges. Doubles are dropped. An account that may not grant does what else it can.
+func (s *Server) Restore(ctx context.Context, i Internal, doubles []AccountName, scope Scope) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("restoring the internal accounts: %w", err)
@@ -128,7 +128,8 @@ func (s *Server) Restore(ctx context.Context, i Internal, scope Scope) error {
 		return fmt.Errorf("restoring the internal accounts: %w", err)
 	}
 	defer func() { _ = conn.Raw(func(any) error { return sqldriver.ErrBadConn }) }() // its sql_log_bin is nobody else's
-	return execAll(ctx, conn, "restoring the internal accounts", i.statements())
+	return execAll(ctx, conn, "restoring the internal accounts",
+		slices.Concat(i.users(), dropping(doubles), i.grants(), i.backup()))
 }
 
 // execAll executes statements in one session, up to the first that fails.

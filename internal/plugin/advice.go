@@ -335,11 +335,28 @@ func adviseWaiting(f *Facts, r *Report) []string {
 	case !f.topology().UsesSemiSync():
 		return nil
 	}
+	if refused := f.refusedLogin(); len(refused) > 0 {
+		return []string{fmt.Sprintf("%s does not let %s log in: its manager makes the replication account as it should be "+
+			"within half a minute. If it does not, its log says why (kubectl logs %s -n %s), and the accounts are to be "+
+			"mended: docs/troubleshooting.md; a lower spec.mysql.semiSync.dataDurability would not attach them",
+			r.Primary, strings.Join(refused, ", "), r.Primary, r.Namespace)}
+	}
 	lower := "spec.mysql.semiSync.dataDurability"
 	if minimumHinders(&f.Cluster.Spec) {
 		lower = "spec.minSyncReplicas or " + lower
 	}
 	return []string{"bring replicas back, or lower " + lower + " knowing that acknowledged writes may then be lost"}
+}
+
+// refusedLogin are the instances that say that the primary refuses the account they replicate by.
+func (f *Facts) refusedLogin() (out []string) {
+	for _, name := range f.Cluster.Status.InstanceNames {
+		if r := f.live(name); r != nil && r.Server != nil && r.Server.Replication != nil &&
+			!r.Server.Replication.IORunning && r.Server.Replication.Refused == core.RefusedLogin {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // minimumHinders reports whether commits would wait for fewer replicas without spec.minSyncReplicas. Under quorum

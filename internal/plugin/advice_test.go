@@ -122,6 +122,20 @@ func TestAReplicaThatACopyHindersNeedsNothing(t *testing.T) {
 	}
 }
 
+// TestWhoIsRefusedIsNotHelpedByLessDurability has a replica read Access denied: its account is what is to be mended.
+func TestWhoIsRefusedIsNotHelpedByLessDurability(t *testing.T) {
+	f := writesWait()
+	f.Live["demo-2"] = healthy().Live["demo-2"]
+	if !advises(f, "bring replicas back, or lower") {
+		t.Errorf("of one that does not say why: %q", Build(*f).ToDo)
+	}
+	r := f.live("demo-2").Server.Replication
+	r.IORunning, r.Refused = false, core.RefusedLogin
+	if advises(f, "bring replicas back, or lower") || !advises(f, "demo-1 does not let demo-2 log in") {
+		t.Errorf("of one that is refused: %q", Build(*f).ToDo)
+	}
+}
+
 func TestAMinimumOfReplicasIsToBeLoweredOnlyWhereThatHelps(t *testing.T) {
 	for least, helps := range map[int32]bool{0: false, 1: false, 2: true} {
 		f := writesWait()
