@@ -14,6 +14,7 @@ import (
 	"cnmsql.co/internal/archive"
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/binlog"
+	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/restore"
 )
 
@@ -31,7 +32,7 @@ func (s Search) Logs(ctx context.Context, index string) error {
 	if err != nil {
 		return err
 	}
-	return s.list(func(visit func(binlog.Statement) error) error {
+	return s.list("", func(visit func(binlog.Statement) error) error {
 		for _, log := range logs {
 			if err := s.log(ctx, log, visit); err != nil {
 				return fmt.Errorf("reading %s: %w", log, err)
@@ -67,7 +68,7 @@ func (s Search) Archive(ctx context.Context, w Where) error {
 		return err
 	}
 	place := archive.NewPlace(from, backup.LogPrefix(w.Cluster), key)
-	err = s.list(func(visit func(binlog.Statement) error) error {
+	err = s.list(reaches(*archived), func(visit func(binlog.Statement) error) error {
 		return place.Statements(ctx, *archived, s.Since, s.Until, visit)
 	})
 	if n := len(archived.Unreadable); n > 0 {
@@ -77,8 +78,22 @@ func (s Search) Archive(ctx context.Context, w Where) error {
 	return err
 }
 
-// list prints what matches, also what was found before an error.
-func (s Search) list(each func(visit func(binlog.Statement) error) error) error {
+// reaches tells up to when an archive holds statements: what was committed later is on the instances alone.
+func reaches(a facts.Archive) string {
+	var last time.Time
+	for _, part := range a.Parts {
+		if part.Last.After(last) {
+			last = part.Last
+		}
+	}
+	if last.IsZero() {
+		return "nothing is archived yet"
+	}
+	return "what is archived ends at " + last.UTC().Format(time.RFC3339)
+}
+
+// list prints what matches, also what was found before an error, and up to when there was anything to find.
+func (s Search) list(reaches string, each func(visit func(binlog.Statement) error) error) error {
 	table := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	found := 0
 	err := each(func(st binlog.Statement) error {
@@ -99,7 +114,11 @@ func (s Search) list(each func(visit func(binlog.Statement) error) error) error 
 	if err == nil && found == 0 {
 		_, _ = fmt.Fprintln(table, "no statement matches")
 	}
-	return errors.Join(err, table.Flush())
+	err = errors.Join(err, table.Flush())
+	if err == nil && reaches != "" {
+		_, err = fmt.Fprintf(s.Out, "(%s)\n", reaches)
+	}
+	return err
 }
 
 func (s Search) matches(st binlog.Statement) bool {
