@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/resources"
 )
 
 func failoverCommand(k *kube) *cobra.Command {
@@ -29,11 +31,11 @@ writes any more, and that no acknowledged write is lost. For a cluster in which 
 takes writes, and which will not go on by itself. To change a primary that works, use promote.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := bothFlags(args[0], to, accept); err != nil {
-				return err
-			}
 			s, err := k.open()
 			if err != nil {
+				return err
+			}
+			if err := bothFlags(args[0], s.namespace, to, accept); err != nil {
 				return err
 			}
 			o := &overrider{newCaller(cmd, s, args[0], yes)}
@@ -47,14 +49,17 @@ takes writes, and which will not go on by itself. To change a primary that works
 	return cmd
 }
 
-func bothFlags(cluster, to string, accept bool) error {
+func bothFlags(cluster, namespace, to string, accept bool) error {
+	if n, err := strconv.Atoi(to); err == nil {
+		to = resources.InstanceName(cluster, n)
+	}
 	switch {
 	case to == "":
-		return fmt.Errorf("name the instance to promote with --to; kubectl cnmsql status %s shows which are there "+
-			"and what they lack", cluster)
+		return fmt.Errorf("name the instance to promote with --to; kubectl cnmsql status %s -n %s shows which are there "+
+			"and what they lack", cluster, namespace)
 	case !accept:
 		return fmt.Errorf("this promotes %s without a proof that the former primary takes no writes, and what %s "+
-			"does not hold is lost: if that is acceptable, add --accept-data-loss. kubectl cnmsql status %s says what the operator waits for", to, to, cluster)
+			"does not hold is lost: if that is acceptable, add --accept-data-loss. kubectl cnmsql status %s -n %s says what the operator waits for", to, to, cluster, namespace)
 	}
 	return nil
 }

@@ -237,9 +237,11 @@ func overridden(s *scene) {
 }
 
 func TestFailoverNeedsBothFlags(t *testing.T) {
-	mustFail(t, bothFlags("demo", "", true), "name the instance to promote with --to")
-	mustFail(t, bothFlags("demo", "demo-2", false), "if that is acceptable, add --accept-data-loss")
-	if err := bothFlags("demo", "demo-2", true); err != nil {
+	mustFail(t, bothFlags("demo", "shop", "", true), "name the instance to promote with --to; kubectl cnmsql status demo -n shop")
+	mustFail(t, bothFlags("demo", "shop", "2", false), "this promotes demo-2 without")
+	mustFail(t, bothFlags("demo", "shop", "demo-2", false), "kubectl cnmsql status demo -n shop says what")
+	mustFail(t, bothFlags("demo", "shop", "demo-2", false), "if that is acceptable, add --accept-data-loss")
+	if err := bothFlags("demo", "shop", "demo-2", true); err != nil {
 		t.Error(err)
 	}
 }

@@ -30,16 +30,16 @@ operator's own decisions are played forward in it. Nothing is changed.`,
 		Example: "  kubectl cnmsql whatif demo --lose demo-1\n  kubectl cnmsql whatif demo --lose 1,3 --mysqld-down",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(lose) == 0 {
-				return fmt.Errorf("say which instances are lost: kubectl cnmsql whatif %s --lose INSTANCE; kubectl "+
-					"cnmsql status %s shows which there are", args[0], args[0])
-			}
 			if err := checkFormat(output, "text"); err != nil {
 				return err
 			}
 			s, err := k.open()
 			if err != nil {
 				return err
+			}
+			if len(lose) == 0 {
+				return fmt.Errorf("say which instances are lost: kubectl cnmsql whatif %s --lose INSTANCE -n %s; kubectl "+
+					"cnmsql status %s -n %s shows which there are", args[0], s.namespace, args[0], s.namespace)
 			}
 			how := whatif.NodeLost
 			if mysqld {
@@ -129,7 +129,8 @@ func WriteAnswer(out io.Writer, cluster string, o *core.Observation, a whatif.An
 		p.line("Proof", "%s: %s", a.Proof, a.Evidence)
 	}
 	if a.Because != "" {
-		p.line("Because", "%s", a.Because)
+		namespace, _, _ := strings.Cut(cluster, "/")
+		p.line("Because", "%s", inNamespace(namespace, a.Because))
 	}
 	if a.Losses != nil {
 		p.line("Lost", "%s", lossText(a))
