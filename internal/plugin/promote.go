@@ -102,6 +102,14 @@ func (p *promoter) verdict(ctx context.Context, w *wish, began time.Time) error 
 
 func (p *promoter) unanswered(w *wish, after time.Duration) error {
 	s := &w.cluster.Status
+	if op := s.Operation; op != nil && op.Kind == string(core.OperationFailover) && op.Step == string(core.StepPromote) {
+		return fmt.Errorf("%s is not the primary after %s: a failover to %s is in progress, and the request counts "+
+			"when that has ended; last: %s. If it does not go on, have %s promoted in its stead; the command says before "+
+			"it does so what may be lost: kubectl cnmsql failover %s --to %s --accept-data-loss -n %s; to follow: "+
+			"kubectl cnmsql status %s -n %s", w.target, after.Round(100*time.Millisecond), op.To,
+			inNamespace(p.key.Namespace, progress(s)), w.target, p.key.Name, w.target, p.key.Namespace, p.key.Name,
+			p.key.Namespace)
+	}
 	return fmt.Errorf("%s is not the primary after %s; last: %s. The request stays in status.targetPrimary; to "+
 		"follow: kubectl cnmsql status %s -n %s; to withdraw it: kubectl cnmsql promote %s %s -n %s (that counts until %s takes writes); if nothing happened at all, see that the operator runs: %s",
 		w.target, after.Round(100*time.Millisecond), progress(s), p.key.Name, p.key.Namespace, p.key.Name,

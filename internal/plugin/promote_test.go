@@ -228,3 +228,17 @@ func TestWhoIsPreferredIsSaidToTakeOverAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestARequestDuringAFailoverThatWaitsNamesTheWayOut has the operator wait for another instance than the one that
+// was asked for: the request cannot redirect it, and what can is named.
+func TestARequestDuringAFailoverThatWaitsNamesTheWayOut(t *testing.T) {
+	f := failover()
+	f.Cluster.Status.Operation = &v1alpha1.OperationStatus{Kind: string(core.OperationFailover),
+		Step: string(core.StepPromote), From: "demo-1", To: "demo-2"}
+	f.Cluster.Status.PhaseReason = "waiting for demo-2 to become writable: it is silent"
+	s := newScene(t, f.Cluster, nil)
+	err := s.run("demo-3", 100*time.Millisecond)
+	mustFail(t, err, "a failover to demo-2 is in progress")
+	mustFail(t, err, "waiting for demo-2 to become writable: it is silent")
+	mustFail(t, err, "kubectl cnmsql failover demo --to demo-3 --accept-data-loss -n shop")
+}
