@@ -25,7 +25,7 @@ func backupCommand(k *kube) *cobra.Command {
 		Use:     "backup CLUSTER",
 		Short:   "Take a backup of a cluster now, and follow it",
 		Example: "  kubectl cnmsql backup demo\n  kubectl cnmsql backup demo --name before-migration --target primary",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := wish.check(); err != nil {
 				return err
@@ -62,7 +62,7 @@ func backupFollowCommand(k *kube) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "follow BACKUP",
 		Short: "Follow a Backup that exists until it ends",
-		Args:  cobra.ExactArgs(1),
+		Args:  exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := k.open()
 			if err != nil {

@@ -22,7 +22,7 @@ func backupForgetCommand(k *kube) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forget BACKUP | --cluster CLUSTER",
 		Short: "Let a Backup, or a Cluster, go that is being deleted, and leave its data in the store",
-		Args:  cobra.ExactArgs(1),
+		Args:  exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := k.open()
 			if err != nil {

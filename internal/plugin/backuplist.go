@@ -24,7 +24,7 @@ func backupListCommand(k *kube) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list CLUSTER",
 		Short: "Show the backups of a cluster, its archive and schedules, and to which moments it can be restored",
-		Args:  cobra.ExactArgs(1),
+		Args:  exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(output, "table"); err != nil {
 				return err

@@ -20,7 +20,7 @@ func backupLostCommand(k *kube) *cobra.Command {
 		Short: "List what failovers have lost of what was archived, or read it as a binary log",
 		Example: "  kubectl cnmsql backup lost demo\n" +
 			"  kubectl cnmsql backup lost demo --epoch 3 > lost.binlog && mysqlbinlog -v lost.binlog",
-		Args: cobra.ExactArgs(1),
+		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if epoch != 0 && isTerminal(cmd.OutOrStdout()) {
 				return fmt.Errorf("a binary log is not for a terminal; write it to a file: --epoch %d > lost.binlog, "+

@@ -22,7 +22,7 @@ func backupVerifyCommand(k *kube) *cobra.Command {
 			"CLUSTER-verify,\n" +
 			"have the server there check all tables, compare rows with those of the cluster, and say what was found and how long the restore took. The throw-away Cluster is deleted then.",
 		Example: "  kubectl cnmsql backup verify demo",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := k.open()
 			if err != nil {

@@ -40,7 +40,7 @@ func dumpCommand(k *kube) *cobra.Command {
 		Short: "Write tables of a cluster as SQL that another cluster can take; arguments are those of mysqldump",
 		Example: `  kubectl cnmsql dump demo-2 -- shop orders | kubectl cnmsql mysql demo -- shop
   kubectl cnmsql dump demo -- shop > shop.sql`,
-		Args: cobra.MinimumNArgs(2),
+		Args: atLeastArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return k.runIn(cmd, args[0], instance, dumpArgs(args[1:]))
 		},

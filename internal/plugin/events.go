@@ -42,7 +42,7 @@ func eventsCommand(k *kube) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events CLUSTER",
 		Short: "Show what happened to a cluster as one timeline: events, operations, and what its instances have noted",
-		Args:  cobra.ExactArgs(1),
+		Args:  exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(output, "table"); err != nil {
 				return err

@@ -29,7 +29,7 @@ func failoverCommand(k *kube) *cobra.Command {
 		Long: `Promote an instance although nobody can prove that the former primary takes no
 writes any more, and that no acknowledged write is lost. For a cluster in which nobody
 takes writes, and which will not go on by itself. To change a primary that works, use promote.`,
-		Args: cobra.ExactArgs(1),
+		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := k.open()
 			if err != nil {

@@ -38,7 +38,7 @@ func fenceCommand(k *kube) *cobra.Command {
 func fenceSwitch(k *kube, use, short string, on bool) *cobra.Command {
 	var yes bool
 	var timeout time.Duration
-	cmd := &cobra.Command{Use: use + " CLUSTER INSTANCE", Short: short, Args: cobra.ExactArgs(2),
+	cmd := &cobra.Command{Use: use + " CLUSTER INSTANCE", Short: short, Args: exactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := k.open()
 			if err != nil {

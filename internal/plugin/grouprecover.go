@@ -27,7 +27,7 @@ is left. It tells who that is, what may be lost and where two groups may come of
 back. The operator itself looks again, and refuses when it cannot prove who holds everything,
 or when it has seen in the group what the one lacks that would go on: --accept-data-loss gives
 that up.`,
-		Args: cobra.ExactArgs(1),
+		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := k.open()
 			if err != nil {

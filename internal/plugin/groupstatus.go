@@ -34,7 +34,7 @@ func groupStatusCommand(k *kube) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status CLUSTER",
 		Short: "Show the group as the operator sees it, by the word of a majority of its members",
-		Args:  cobra.ExactArgs(1),
+		Args:  exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(output, "table"); err != nil {
 				return err

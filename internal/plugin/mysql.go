@@ -29,7 +29,7 @@ func mysqlCommand(k *kube) *cobra.Command {
 		Example: `  kubectl cnmsql mysql demo
   echo 'select 1' | kubectl cnmsql mysql demo
   kubectl cnmsql mysql demo --user app -- -e 'show tables' app`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeastArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if account != "root" && account != "app" {
 				return fmt.Errorf("--user %s is not known; use root, or app for the user in the Secret CLUSTER-app",

@@ -29,7 +29,7 @@ func promoteCommand(k *kube) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "promote CLUSTER INSTANCE",
 		Short: "Ask for a planned switchover to an instance (its name or number), and follow it",
-		Args:  cobra.ExactArgs(2),
+		Args:  exactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := k.open()
 			if err != nil {

@@ -28,7 +28,7 @@ func reinitCommand(k *kube) *cobra.Command {
 		Use:     "reinit CLUSTER INSTANCE[,INSTANCE...]",
 		Short:   "Throw the data of replicas away and have them copied again",
 		Example: "  kubectl cnmsql reinit demo demo-2\n  kubectl cnmsql reinit demo 2,3",
-		Args:    cobra.ExactArgs(2),
+		Args:    exactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := k.open()
 			if err != nil {

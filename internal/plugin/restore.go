@@ -26,7 +26,7 @@ func restoreCommand(k *kube) *cobra.Command {
 		Example: `  kubectl cnmsql restore demo --name demo-2 --to 2026-11-23T21:04:05Z > demo-2.yaml
   kubectl cnmsql restore demo --name demo-2 --to 10m --apply
   kubectl cnmsql restore demo --name demo-2 --backup nightly-20261122013000`,
-		Args: cobra.ExactArgs(1),
+		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := wish.check(args[0], time.Now()); err != nil {
 				return err

@@ -13,7 +13,7 @@ func statementsCommand(k *kube) *cobra.Command {
 		Short: "List statements such as DROP TABLE in the binary logs of an instance, with their GTIDs",
 		Example: `  kubectl cnmsql statements demo --since 6h
   kubectl cnmsql statements demo --archive --since 2026-11-23T20:00:00Z --matching '(?i)orders'`,
-		Args: cobra.ExactArgs(1),
+		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return k.runIn(cmd, args[0], f.instance, f.command(cmd.Flags().Changed))
 		},

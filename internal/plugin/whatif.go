@@ -28,7 +28,7 @@ func whatifCommand(k *kube) *cobra.Command {
 The cluster is observed as the operator does, the instances are lost in a model, and the
 operator's own decisions are played forward in it. Nothing is changed.`,
 		Example: "  kubectl cnmsql whatif demo --lose demo-1\n  kubectl cnmsql whatif demo --lose 1,3 --mysqld-down",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(output, "text"); err != nil {
 				return err
