@@ -102,10 +102,11 @@ func (p *promoter) verdict(ctx context.Context, w *wish, began time.Time) error 
 
 func (p *promoter) unanswered(w *wish, after time.Duration) error {
 	s := &w.cluster.Status
-	if op := s.Operation; op != nil && op.Kind == string(core.OperationFailover) && op.Step == string(core.StepPromote) {
+	if op := s.Operation; op != nil && op.Kind == string(core.OperationFailover) &&
+		op.Step == string(core.StepPromote) {
 		return fmt.Errorf("%s is not the primary after %s: a failover to %s is in progress, and the request counts "+
-			"when that has ended; last: %s. If it does not go on, have %s promoted in its stead; the command says before "+
-			"it does so what may be lost: kubectl cnmsql failover %s --to %s --accept-data-loss -n %s; to follow: "+
+			"when that has ended; last: %s. If it does not go on, have %s promoted in its stead; the command says "+
+			"before it does so what may be lost: kubectl cnmsql failover %s --to %s --accept-data-loss -n %s; to follow: "+
 			"kubectl cnmsql status %s -n %s", w.target, after.Round(100*time.Millisecond), op.To,
 			inNamespace(p.key.Namespace, progress(s)), w.target, p.key.Name, w.target, p.key.Namespace, p.key.Name,
 			p.key.Namespace)

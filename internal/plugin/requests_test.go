@@ -237,7 +237,8 @@ func overridden(s *scene) {
 }
 
 func TestFailoverNeedsBothFlags(t *testing.T) {
-	mustFail(t, bothFlags("demo", "shop", "", true), "name the instance to promote with --to; kubectl cnmsql status demo -n shop")
+	mustFail(t, bothFlags("demo", "shop", "", true),
+		"name the instance to promote with --to; kubectl cnmsql status demo -n shop")
 	mustFail(t, bothFlags("demo", "shop", "2", false), "this promotes demo-2 without")
 	mustFail(t, bothFlags("demo", "shop", "demo-2", false), "kubectl cnmsql status demo -n shop says what")
 	mustFail(t, bothFlags("demo", "shop", "demo-2", false), "if that is acceptable, add --accept-data-loss")

@@ -38,8 +38,8 @@ operator's own decisions are played forward in it. Nothing is changed.`,
 				return err
 			}
 			if len(lose) == 0 {
-				return fmt.Errorf("say which instances are lost: kubectl cnmsql whatif %s --lose INSTANCE -n %s; kubectl "+
-					"cnmsql status %s -n %s shows which there are", args[0], s.namespace, args[0], s.namespace)
+				return fmt.Errorf("say which instances are lost: kubectl cnmsql whatif %s --lose INSTANCE -n %s; "+
+					"kubectl cnmsql status %s -n %s shows which there are", args[0], s.namespace, args[0], s.namespace)
 			}
 			how := whatif.NodeLost
 			if mysqld {
