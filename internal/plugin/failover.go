@@ -59,7 +59,8 @@ func bothFlags(cluster, namespace, to string, accept bool) error {
 			"there and what they lack", cluster, namespace)
 	case !accept:
 		return fmt.Errorf("this promotes %s without a proof that the former primary takes no writes, and what %s "+
-			"does not hold is lost: if that is acceptable, add --accept-data-loss. kubectl cnmsql status %s -n %s says what the operator waits for", to, to, cluster, namespace)
+			"does not hold is lost: if that is acceptable, add --accept-data-loss. "+
+			"kubectl cnmsql status %s -n %s says what the operator waits for", to, to, cluster, namespace)
 	}
 	return nil
 }

@@ -106,7 +106,8 @@ func (p *promoter) unanswered(w *wish, after time.Duration) error {
 		op.Step == string(core.StepPromote) {
 		return fmt.Errorf("%s is not the primary after %s: a failover to %s is in progress, and the request counts "+
 			"when that has ended; last: %s. If it does not go on, have %s promoted in its stead; the command says "+
-			"before it does so what may be lost: kubectl cnmsql failover %s --to %s --accept-data-loss -n %s; to follow: "+
+			"before it does so what may be lost: kubectl cnmsql failover %s --to %s --accept-data-loss -n %s; "+
+			"to follow: "+
 			"kubectl cnmsql status %s -n %s", w.target, after.Round(100*time.Millisecond), op.To,
 			inNamespace(p.key.Namespace, progress(s)), w.target, p.key.Name, w.target, p.key.Namespace, p.key.Name,
 			p.key.Namespace)
