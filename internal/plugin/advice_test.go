@@ -99,6 +99,22 @@ func TestOnlyAFormerPrimaryThatCanReturnIsSaidToTakeWritesAgain(t *testing.T) {
 	}
 }
 
+// TestAFailoverThatWaitsForItsTargetSaysWhatHindersIt tells where to look, once it takes long.
+func TestAFailoverThatWaitsForItsTargetSaysWhatHindersIt(t *testing.T) {
+	const hinders = "see what hinders demo-2, which was promoted: kubectl logs demo-2 -c mysql -n shop --tail 50"
+	for _, c := range []struct {
+		before time.Duration
+		step   core.Step
+		want   bool
+	}{{time.Hour, core.StepPromote, true}, {time.Second, core.StepPromote, false}, {time.Hour, core.StepProve, false}} {
+		f := promoting(c.before)
+		f.Cluster.Status.Operation.Kind, f.Cluster.Status.Operation.Step = string(core.OperationFailover), string(c.step)
+		if advises(f, hinders) != c.want {
+			t.Errorf("%s after %s: %q", c.step, c.before, Build(*f).ToDo)
+		}
+	}
+}
+
 func TestNobodysDataIsGivenUpWhileNobodyTakesWrites(t *testing.T) {
 	const copied = "kubectl cnmsql reinit"
 	for name, of := range map[string]func() *Facts{"diverged": diverged, "broken": degraded} {

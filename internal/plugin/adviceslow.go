@@ -26,6 +26,13 @@ func adviseSlow(f *Facts, r *Report) []string {
 	if !isLong {
 		return out
 	}
+	if !f.topology().ElectsByItself() && op.Kind == string(core.OperationFailover) &&
+		op.Step == string(core.StepPromote) {
+		out = append(out, fmt.Sprintf("see what hinders %s, which was promoted: "+
+			"kubectl logs %[1]s -c %s -n %s --tail 50. "+
+			"If it does not reach the API server, and nobody is promoted instead, mend that, or delete its Pod, never "+
+			"with --force: kubectl delete pod %[1]s -n %[3]s", op.To, layout.Container, r.Namespace))
+	}
 	return append(out, fmt.Sprintf("the %s takes long; see what the operator says: kubectl get events -n %s "+
 		"--field-selector involvedObject.name=%s, and its log (%s)", op.Kind, r.Namespace, r.Name, findOperator))
 }

@@ -186,7 +186,7 @@ func mutantsOfProof() []mutant {
 					}
 				})
 			}}},
-		{name: "who cannot be asked counts as one that acknowledges nothing", seed: 462,
+		{name: "who cannot be asked counts as one that acknowledges nothing", seed: 565,
 			mutation: mutation{Observe: func(_ *world, o *core.Observation) {
 				_, p := holderIn(o)
 				for i := range o.Instances {
@@ -251,6 +251,8 @@ func mutantsOfElection() []mutant {
 				o.Instances[i].Earlier = nil
 			}
 		}}},
+		{name: "whoever was promoted is waited for, seeing or not", seed: 4,
+			mutation: mutation{Observe: func(_ *world, o *core.Observation) { o.Carried.Progress = core.Progress{} }}},
 		{name: "an old promotion's epoch is given again", seed: 0,
 			mutation: mutation{Plan: func(o *core.Observation, plan *core.Plan) {
 				before, after := o.Cluster.Status.Promotion, plan.Status.Promotion
@@ -401,13 +403,13 @@ func mutantsOfShells() []mutant {
 		{name: "numbers that were cut off are given again", seed: 699, mutation: mutation{NumbersAgain: true}},
 		{name: "a clock that stood still is measured by", seed: 1910, mutation: mutation{StandstillBelieved: true}},
 		{name: "clocks run at very different speeds", seed: 320, mutation: mutation{ClocksDrift: true}},
-		{name: "a promise not to receive is forgotten by a restart", seed: 5854,
+		{name: "a promise not to receive is forgotten by a restart", seed: 317,
 			mutation: mutation{ForgetFrozen: true}},
 		{name: "a vouch is given though it is withheld", seed: 3, mutation: mutation{VouchWhileWithheld: true}},
 		{name: "whoever asks is vouched for", seed: 3, mutation: mutation{VouchForAnybody: true}},
 		{name: "a primary does not isolate itself", seed: 2, mutation: mutation{NoSelfFencing: true,
 			Facts: func(f *agent.Facts) { f.LeaseRenewed = f.Now }}},
-		{name: "the lease is not waited for", seed: 48, mutation: mutation{LeaseTTLIgnored: true}},
+		{name: "the lease is not waited for", seed: 11, mutation: mutation{LeaseTTLIgnored: true}},
 		{name: "the lease is seized though it was renewed", seed: 634, mutation: mutation{SeizeAnyVersion: true}},
 		{name: "a hung mysqld renews its lease", seed: 24, mutation: mutation{HungRenews: true}},
 	}

@@ -22,7 +22,9 @@ type standing struct {
 	mayStay bool
 	// silent: its manager cannot be asked, so that lease or quorum have to be the proof.
 	silent bool
-	begin  func(w *world, n *node, s *mysqld)
+	// mayOpen: the primary may as well take writes again itself.
+	mayOpen bool
+	begin   func(w *world, n *node, s *mysqld)
 }
 
 var standings = []standing{
@@ -71,6 +73,27 @@ var standings = []standing{
 		}},
 }
 
+// unseeing is drawn by dice of its own.
+var unseeing = standing{name: "another instance does not reach the API server, and its mysqld dies", mayOpen: true,
+	begin: func(w *world, n *node, s *mysqld) {
+		for _, name := range w.api.cluster().status.InstanceNames {
+			if other := w.serverOf(name); other != nil && other.machine != n.machine {
+				w.separate(other.machine, apiMachine)
+				break
+			}
+		}
+		s.end(true)
+	}}
+
+// drawStanding chooses a fault for a seed.
+func drawStanding(r *rand.Rand, seed uint64) standing {
+	f := standings[r.IntN(len(standings))]
+	if rand.New(rand.NewPCG(seed, 37)).IntN(8) == 0 {
+		return unseeing
+	}
+	return f
+}
+
 // stall makes the server hang. The next one on the same volume does not get to answer either.
 func (s *mysqld) stall() {
 	s.volume.stalled = true
@@ -103,7 +126,7 @@ const (
 // stand has a fault happen to a healthy cluster that does not end by itself.
 func (w *world) stand(seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 3))
-	f := standings[r.IntN(len(standings))]
+	f := drawStanding(r, seed)
 	p := w.api.cluster().status.Promotion
 	n, s := w.nodeOf(p.Node), w.serverOf(p.Instance)
 	if n == nil || s == nil || len(n.order) != 1 {
@@ -164,11 +187,15 @@ func (w *world) isReplaced(f standing, p *core.Promotion) {
 	for w.failure == nil && w.now < began+bound {
 		w.runUntil(w.now + 100*time.Millisecond)
 		for epoch, by := range w.truth.ackers {
-			if epoch > p.Epoch && by != p.Instance {
+			if epoch > p.Epoch && (by != p.Instance || f.mayOpen) {
 				w.cover.count("standing", f.name)
 				w.cover.outage(f.name, w.now-began-w.conf.delay)
 				return
 			}
+		}
+		if f.mayOpen && w.truth.lastAck > began+longestGap { // it was started again in place
+			w.cover.count("standing", f.name)
+			return
 		}
 	}
 	w.fail("I7", "%s: nobody else takes writes %s later: %s", f.name, bound, w.situation())
@@ -207,5 +234,5 @@ func standingNames() []string {
 	for _, f := range standings {
 		out = append(out, f.name)
 	}
-	return out
+	return append(out, unseeing.name)
 }

@@ -18,7 +18,10 @@ type ballot struct {
 	// exclude is the instance that must not win ("" for none).
 	exclude string
 	// prefer wins among equals.
-	prefer   string
+	prefer string
+	// failed is the primary that the failover began with, where another was promoted since. It comes after
+	// the others, and who does not see the present promotion after it; "" elsewhere.
+	failed   string
 	diverged []string
 	// fenced may not win, and all that they hold the winner must hold.
 	fenced []string
@@ -185,12 +188,21 @@ func (b ballot) byPreference(x, y voter) int {
 	return cmp.Or(
 		cmp.Compare(btoi(x.lacks), btoi(y.lacks)),
 		cmp.Compare(btoi(x.report.IsFull()), btoi(y.report.IsFull())), // its first commit would hang
+		cmp.Compare(btoi(b.seesNothing(x)), btoi(b.seesNothing(y))),
 		-cmp.Compare(btoi(x.in.Name == b.prefer), btoi(y.in.Name == b.prefer)),
 		cmp.Compare(btoi(b.isHolder(x)), btoi(b.isHolder(y))),
+		cmp.Compare(btoi(x.in.Name == b.failed), btoi(y.in.Name == b.failed)),
 		core.CompareSeries(x.report.Version, y.report.Version), // the others may not be able to follow a later one
 		cmp.Compare(rank(b.o.Cluster.Policy, x.in.Name), rank(b.o.Cluster.Policy, y.in.Name)),
 		cmp.Compare(lag(x.report), lag(y.report)),
 		cmp.Compare(x.in.Ordinal, y.in.Ordinal))
+}
+
+// seesNothing reports whether the voter has not seen the present promotion, and so would not see the next:
+// it does not reach the API server.
+func (b ballot) seesNothing(v voter) bool {
+	p := b.o.Cluster.Status.Promotion
+	return b.failed != "" && p != nil && !seesPromotion(v.report, p)
 }
 
 // isHolder reports whether the voter is the granted primary. Among equals, who has just failed or

@@ -43,7 +43,7 @@ func (d *decision) operate() {
 	case d.diagnosis.name == core.PrimaryLostTransactions:
 		d.blockLost()
 	case d.diagnosis.name == core.PrimaryPromoting:
-		d.Doing("waiting for " + d.Status.Promotion.Instance + " to become writable: " + d.promotionProgress())
+		d.awaitPromoted()
 	case d.diagnosis.name == core.PrimaryUnreachable && d.Status.Operation != nil:
 		d.Block(core.RefusalNoProof, d.noProof(false))
 	default:
@@ -73,7 +73,7 @@ func (d *decision) promotionProgress() string {
 		said = fmt.Sprintf("it lacks %s (%s), ", core.Plural(lacks.Count(), "transaction"), lacks.Abbreviate(4))
 	}
 	switch {
-	case r.SeenEpoch < p.Epoch:
+	case !seesPromotion(r, p):
 		return said + "its manager has not seen the promotion yet"
 	case r.Message != "":
 		return said + r.Message

@@ -170,10 +170,22 @@ func (d *decision) turnBack(op *core.Operation) bool {
 // noteProgress keeps what the promoted target has got done, and reports whether that was nothing
 // for long, while it answers.
 func (d *decision) noteProgress(op *core.Operation) bool {
+	until, serves := d.stallsAt()
+	if serves && d.Now.Before(until) {
+		d.Do(core.Refresh{Instance: op.To})
+		d.RecheckAt(d.Now.Add(progressPace))
+		return false
+	}
+	return serves
+}
+
+// stallsAt keeps what the promoted instance has got done, and returns when that will have been nothing for
+// long, unless it does not serve.
+func (d *decision) stallsAt() (time.Time, bool) {
 	p := d.Status.Promotion
 	r, serves := serving(d.holder())
 	if !serves {
-		return false
+		return time.Time{}, false
 	}
 	now := core.Progress{Epoch: p.Epoch, At: d.Now, Seen: r.SeenEpoch >= p.Epoch, Held: r.Server.Holds().Count(),
 		Executed: r.Server.Executed.Count()}
@@ -185,10 +197,5 @@ func (d *decision) noteProgress(op *core.Operation) bool {
 		}
 	}
 	d.Plan.Carried.Progress = now
-	if until := now.At.Add(stallLimit); d.Now.Before(until) {
-		d.Do(core.Refresh{Instance: op.To})
-		d.RecheckAt(d.Now.Add(progressPace))
-		return false
-	}
-	return true
+	return now.At.Add(stallLimit), true
 }
