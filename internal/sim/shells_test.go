@@ -28,9 +28,10 @@ var notSimulated = map[string]string{
 		"core.Fact.NotBefore core.Fact.Received core.Instance.WhyUnheard core.Observation.Archive " +
 		"core.Problem.String core.Promotion.IsUsedBy core.Report.TakesWrites core.Restore.PassedText " +
 		"core.Server.Lag core.Status.IsOf core.Status.WaitsForNobody",
-	"who acknowledges and is no instance, which the model has not": "agent.AckLooks.After agent.AckLooks.IsTime",
+	"who acknowledges and is no instance, which the model has not": "agent.AckLooks.After " +
+		"agent.AckLooks.Failed agent.AckLooks.Fails agent.AckLooks.IsTime",
 	"how data are made, which the model does in one moment": "agent.Activity.MakesData agent.Cached.Replaced " +
-		"core.AmountAt",
+		"core.AmountAt core.DataOrigin.IsElsewhere",
 	"what stands in the binary log of errant transactions, which the model does not read": "agent.Errant.Begins " +
 		"agent.Errant.Found agent.Errant.Statements agent.Errant.TimesOf",
 	"how a binary is replaced in place": "agent.Facts.MayNotHandOver core.Successor.Refused",
