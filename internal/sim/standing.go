@@ -76,14 +76,24 @@ var standings = []standing{
 // unseeing is drawn by dice of its own.
 var unseeing = standing{name: "another instance does not reach the API server, and its mysqld dies", mayOpen: true,
 	begin: func(w *world, n *node, s *mysqld) {
-		for _, name := range w.api.cluster().status.InstanceNames {
-			if other := w.serverOf(name); other != nil && other.machine != n.machine {
-				w.separate(other.machine, apiMachine)
-				break
-			}
+		if other, _ := w.machineBesides(n.machine); other != nowhere {
+			w.separate(other, apiMachine)
 		}
 		s.end(true)
 	}}
+
+// machineBesides is a machine with instances other than this one, and how many it has.
+func (w *world) machineBesides(this int) (other, instances int) {
+	other = nowhere
+	for _, name := range w.api.cluster().status.InstanceNames {
+		switch s := w.serverOf(name); {
+		case s == nil || s.machine == this:
+		case other == nowhere, other == s.machine:
+			other, instances = s.machine, instances+1
+		}
+	}
+	return other, instances
+}
 
 // drawStanding chooses a fault for a seed.
 func drawStanding(r *rand.Rand, seed uint64) standing {
@@ -175,7 +185,11 @@ func (w *world) canStand(f standing, p *core.Promotion) bool {
 	case left < 2 || f.stays && len(w.conf.policy.Preferred) > 0:
 		return false
 	case forEver:
-		return p.LosslessSince > 0 && p.RequiredAcks > 0 && left-1 >= c.spec.durability.Wished(left+1)
+		lost := 1 // who takes over acknowledges nothing
+		if f.mayOpen {
+			_, lost = w.machineBesides(w.serverOf(p.Instance).machine) // and the primary's mysqld is started again
+		}
+		return p.LosslessSince > 0 && p.RequiredAcks > 0 && left-lost >= c.spec.durability.Wished(left+1)
 	}
 	return c.spec.lease && p.Leased || !f.silent && !f.stays
 }
