@@ -337,9 +337,9 @@ func adviseWaiting(f *Facts, r *Report) []string {
 	}
 	if refused := f.refusedLogin(); len(refused) > 0 {
 		return []string{fmt.Sprintf("%s does not let %s log in: its manager makes the replication account "+
-			"as it should "+
-			"be within half a minute. If it does not, its log says why (kubectl logs %s -n %s), and the accounts are "+
-			"to be mended: docs/troubleshooting.md; a lower spec.mysql.semiSync.dataDurability would not attach them",
+			"as it should be within half a minute. If it does not, its log says why (kubectl logs %s -n %s), and the "+
+			"accounts are to be mended: docs/troubleshooting.md; a lower spec.mysql.semiSync.dataDurability would "+
+			"not attach them",
 			r.Primary, strings.Join(refused, ", "), r.Primary, r.Namespace)}
 	}
 	lower := "spec.mysql.semiSync.dataDurability"
