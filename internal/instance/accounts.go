@@ -199,7 +199,10 @@ func (k *accountKeeper) lookAfterAccounts(ctx context.Context) {
 // mendAccounts logs in as the internal accounts do, and restores them on this server if
 // they are not let in, or may not do what they are for.
 func (k *accountKeeper) mendAccounts(ctx context.Context) error {
-	wrong := errors.Join(k.tryDoors(ctx), k.findDoubles(ctx))
+	internal, wrong := k.opt.Dirs.internalAccounts()
+	if wrong == nil {
+		wrong = errors.Join(k.tryDoors(ctx, internal), k.findDoubles(ctx, internal))
+	}
 	if wrong == nil {
 		return nil
 	}
@@ -213,11 +216,7 @@ func (k *accountKeeper) mendAccounts(ctx context.Context) error {
 }
 
 // tryDoors tells what a server's own word is against; what cannot be tried is not known.
-func (k *accountKeeper) tryDoors(ctx context.Context) error {
-	internal, err := k.opt.Dirs.internalAccounts()
-	if err != nil {
-		return err
-	}
+func (k *accountKeeper) tryDoors(ctx context.Context, internal mysql.Internal) error {
 	ctx, cancel := context.WithTimeout(ctx, accountsLimit)
 	defer cancel()
 	conf, err := k.tls.client(k.opt.Peer(k.opt.Instance))
@@ -251,11 +250,7 @@ func (k *accountKeeper) tryBackup(ctx context.Context, conf *tls.Config, a mysql
 
 // findDoubles tells of accounts that are named as internal ones are, and has them dropped. What cannot be
 // asked is not known.
-func (k *accountKeeper) findDoubles(ctx context.Context) error {
-	internal, err := k.opt.Dirs.internalAccounts()
-	if err != nil {
-		return err
-	}
+func (k *accountKeeper) findDoubles(ctx context.Context, internal mysql.Internal) error {
 	ctx, cancel := context.WithTimeout(ctx, accountsLimit)
 	defer cancel()
 	found, err := k.asks().Doubles(ctx, internal)

@@ -17,19 +17,26 @@ import (
 	"cnmsql.co/internal/store/storetest"
 )
 
-// Somebody dropped the replication account. Under quorum it cannot be made again by a
-// commit that waits for the replicas, which need it to acknowledge: the primary makes it
-// here first, and then for all.
-func TestADroppedReplicationAccountIsRestoredUnderQuorum(t *testing.T) {
-	inAll(t)
-	w := newWorld(t, quorum)
-	one, two := w.start(1), w.start(2)
+// newAcknowledged makes a primary with the table t, whose commits wait for its replica.
+func newAcknowledged(t *testing.T) (w *world, one, two *node) {
+	t.Helper()
+	w = newWorld(t, quorum)
+	one, two = w.start(1), w.start(2)
 	w.bootstrap(one)
 	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
 	w.join(two, one)
 	w.order(one, control.SetAcks{Epoch: w.epoch(), Acks: 1})
 	// A statement that changes an account and waits would keep the replica from logging in.
 	w.await(one, "acknowledged", func(r core.Report) bool { return r.Server != nil && r.Server.SemiSync.Clients == 1 })
+	return w, one, two
+}
+
+// Somebody dropped the replication account. Under quorum it cannot be made again by a
+// commit that waits for the replicas, which need it to acknowledge: the primary makes it
+// here first, and then for all.
+func TestADroppedReplicationAccountIsRestoredUnderQuorum(t *testing.T) {
+	inAll(t)
+	w, one, two := newAcknowledged(t)
 	w.exec(w.rootOf(one), "DROP USER cnmsql_replication@'%'")
 	w.exec(w.app(one), "INSERT INTO t (v) VALUES (1)") // the replica's connection outlives its account
 	w.awaitRows(w.app(two), 1)
@@ -54,13 +61,7 @@ func TestADroppedReplicationAccountIsRestoredUnderQuorum(t *testing.T) {
 // nothing that is done to the account for all hosts helps.
 func TestAnAccountNamedAsTheReplicationAccountIsDroppedUnderQuorum(t *testing.T) {
 	inAll(t)
-	w := newWorld(t, quorum)
-	one, two := w.start(1), w.start(2)
-	w.bootstrap(one)
-	w.exec(w.app(one), "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
-	w.join(two, one)
-	w.order(one, control.SetAcks{Epoch: w.epoch(), Acks: 1})
-	w.await(one, "acknowledged", func(r core.Report) bool { return r.Server != nil && r.Server.SemiSync.Clients == 1 })
+	w, one, two := newAcknowledged(t)
 	w.exec(w.rootOf(one), "CREATE USER cnmsql_replication@'127.%' IDENTIFIED BY 'another'")
 	w.exec(w.rootOf(one), "CREATE USER cnmsql_manager@'192.0.2.1', bystander@'127.%' IDENTIFIED BY 'another'")
 	_ = two.proc().handle.Kill() // now it has to log in
