@@ -66,6 +66,7 @@ func entries[T ~string](kind Kind, page string, rows []row[T]) []Entry {
 var diagnoses = []row[Diagnosis]{
 	{DiagnosisNone, "no primary was chosen yet", ""},
 	{PrimaryHealthy, "the primary takes writes", ""},
+	{PrimaryFollows, "the primary follows an external server, and takes no writes", "import.md#follow-the-server"},
 	{PrimaryTerminating, "its Pod is being stopped: it hands over", ""},
 	{PrimaryIsolated, "it takes writes, and its replicas do not reach it: commits hang", ""},
 	{PrimaryFull, "it takes writes, and its volume is full: commits hang until it has space",
@@ -127,6 +128,8 @@ var proofs = []row[Proof]{
 	{ProofStatusRestored,
 		"the status was set back; all instances are heard, " +
 			"and this one is the primary of the last epoch that any of them saw", ""},
+	{ProofTakenOver, "the same instance followed an external server before, and so nobody took writes",
+		"import.md#take-over"},
 	{ProofAcceptedLoss, "none: a human accepted what may be lost", ""},
 }
 
@@ -177,6 +180,10 @@ var events = []row[Reason]{
 	{ReasonRecovered, "the primary takes writes again", ""},
 	{ReasonLost,
 		"the new primary lacks what the one before it had acknowledged, and nobody can give it any more", ""},
+	{ReasonTakesOver, "the primary takes writes, and follows the external server no more", "import.md#take-over"},
+	{ReasonNotFollowing,
+		"the primary follows an external server, and does not receive from it or cannot apply what it sends; a " +
+			"notice, which hinders nothing", "import.md#when-it-does-not-follow"},
 	{ReasonForeignPod,
 		"a Pod carries the labels of an instance and is not the Cluster's: Services may lead clients there",
 		"services.md#a-pod-that-is-no-instance"},
@@ -268,6 +275,9 @@ var refusals = []row[Reason]{
 	{RefusalReinitUnbound, "a request to recreate data was dropped: it is for no epoch and volume that can be told",
 		"provisioning.md#have-an-instance-cloned-again"},
 	{RefusalOverride, "an accepted loss of data was not carried out; the message says why", ""},
+	{RefusalTakeOver,
+		"the primary is to take writes, and nobody can ask the external server whether it has executed more",
+		"import.md#take-over"},
 	{RefusalDataWithoutStatus,
 		"instances have data, and the Cluster's status knows of no primary: the status was lost", ""},
 	{RefusalStatusRegressed,

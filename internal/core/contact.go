@@ -36,7 +36,7 @@ func IsFirstContact(s *Status, all []Contact, now time.Time) bool {
 	return waits && (!heard || wasWell && knowsPrimary)
 }
 
-// hasTrouble reports whether, by its own report, the primary does not take writes, or the instance
+// hasTrouble reports whether, by its own report, the primary is none any more, or the instance
 // has lost the primary.
 func (r Report) hasTrouble(isPrimary bool) bool {
 	switch {
@@ -45,7 +45,7 @@ func (r Report) hasTrouble(isPrimary bool) bool {
 	case r.Server.HasView():
 		return !r.Server.Group.IsQuorate()
 	case isPrimary:
-		return !r.TakesWrites()
+		return !r.IsPrimary()
 	}
 	c := r.Server.Replication
 	return c != nil && !c.Hears()

@@ -9,6 +9,8 @@ const (
 	DiagnosisNone Diagnosis = "NotEstablished"
 	// PrimaryHealthy says that the primary is writable in the present epoch.
 	PrimaryHealthy Diagnosis = "PrimaryHealthy"
+	// PrimaryFollows says that the primary follows an external server, and takes no writes.
+	PrimaryFollows Diagnosis = "PrimaryFollows"
 	// PrimaryPromoting says that the primary was permitted to become writable and is on its way.
 	PrimaryPromoting Diagnosis = "PrimaryPromoting"
 	// PrimaryDemoted says that the primary was made read-only so that another can take over.
@@ -72,8 +74,8 @@ const (
 	endsCommits
 	// well says that the primary takes writes, and nothing has to be done about its data.
 	well
-	// steady says that the primary takes writes, and that it stays the primary: nothing is on the way or
-	// waits for a human that would end that.
+	// steady says that the primary takes writes, or follows an external server, and that it stays the primary:
+	// nothing is on the way or waits for a human that would end that.
 	steady
 	// failing says that the diagnosis is a reason to replace the primary.
 	failing
@@ -87,6 +89,7 @@ const (
 var implications = map[Diagnosis]implied{
 	DiagnosisNone:           0,
 	PrimaryHealthy:          takesWrites | endsCommits | well | steady,
+	PrimaryFollows:          steady,
 	PrimaryTerminating:      takesWrites | endsCommits | well,
 	PrimaryLostTransactions: takesWrites | endsCommits,
 	PrimaryIsolated:         takesWrites,
@@ -122,7 +125,8 @@ func (d Diagnosis) EndsCommits() bool { return d.implies(endsCommits) }
 // IsWell reports whether the primary takes writes and may go on doing so.
 func (d Diagnosis) IsWell() bool { return d.implies(well) }
 
-// IsSteady reports whether the primary takes writes and stays the primary; it may be full.
+// IsSteady reports whether the primary takes writes, or follows an external server, and stays the primary; it may
+// be full.
 func (d Diagnosis) IsSteady() bool { return d.implies(steady) }
 
 // IsFailing reports whether the primary is to be replaced.

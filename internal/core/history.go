@@ -29,7 +29,7 @@ const remembered = 10
 // seen to fail.
 func Remember(before, after *Status, now time.Time) []PastOperation {
 	past := PastOperation{Epoch: after.Epoch, EndedAt: now}
-	if after.Diagnosis.TakesWrites() {
+	if after.Diagnosis.TakesWrites() || after.Diagnosis == PrimaryFollows {
 		past.Primary = after.CurrentPrimary
 	}
 	op, next := before.Operation, after.Operation

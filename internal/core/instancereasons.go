@@ -54,6 +54,9 @@ const (
 	InstanceRestoreNotOurs      Reason = "BackupsOfAnother"
 	InstanceStartFailed         Reason = "StartFailed"
 	InstancePostInitSQLFailed   Reason = "PostInitSQLFailed"
+	InstanceSourceUnknown       Reason = "ExternalServerUnknown"
+	InstanceSourceUnreached     Reason = "ExternalServerUnreached"
+	InstanceSourceRefused       Reason = "ExternalServerNotApplied"
 )
 
 // Reasons of a member of a group, besides.
@@ -198,6 +201,15 @@ var instanceReasons = []row[Reason]{
 		"troubleshooting.md#a-replica-does-not-follow"},
 	{InstanceGivesData, "is the primary, closed for writes until enough replicas have its data",
 		"durability.md#the-primary-is-closed-for-a-copy"},
+	{InstanceSourceUnknown,
+		"is to follow an external server, and has no Secret yet that tells how to reach it",
+		"import.md#follow-the-server"},
+	{InstanceSourceUnreached,
+		"follows an external server, and receives nothing from it; the message has MySQL's words",
+		"import.md#when-it-does-not-follow"},
+	{InstanceSourceRefused,
+		"follows an external server, and cannot apply what that sends; the message has MySQL's words",
+		"import.md#when-it-does-not-follow"},
 	{InstanceIsolated,
 		"is the primary, and is about to isolate itself: " +
 			"it could not renew its Lease, and no majority vouches for it", "architecture.md"},

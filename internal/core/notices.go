@@ -32,6 +32,7 @@ var notices = map[Reason]Attention{
 	RefusalParameters:       AwaitsHuman,
 	RefusalManager:          AwaitsHuman,
 	ProblemSecretIncomplete: AwaitsHuman,
+	ReasonNotFollowing:      AwaitsHuman,
 	BackupStoreSecret:       AwaitsHuman, // as a notice: the instances archive as they were told last
 
 	ProblemAuthorityEnds: IsTold, // CnmsqlAuthorityEnds

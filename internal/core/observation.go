@@ -124,7 +124,9 @@ type Cluster struct {
 	// Topology is what the cluster was declared with.
 	Topology Topology
 	// FirstData is where the first data come from.
-	FirstData       DataOrigin
+	FirstData DataOrigin
+	// Follows names the external server that the user wishes the primary to follow; "" for none.
+	Follows         string
 	Durability      Durability
 	FailoverDelay   time.Duration
 	SwitchoverLimit time.Duration

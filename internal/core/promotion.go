@@ -6,9 +6,14 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// Promotion permits one instance to be writable in one epoch.
+// Promotion permits one instance to be the primary in one epoch: to be writable, or, where it Follows, to
+// replicate from a server outside of the cluster.
 type Promotion struct {
-	Epoch        int64
+	Epoch int64
+	// Follows names the external server from which the primary replicates, read-only; "" for one that takes
+	// writes. Only the promotion of a cluster's first primary begins to follow, and who is promoted after it goes
+	// on with that until the cluster takes over.
+	Follows      string
 	Instance     string
 	Proof        Proof
 	Evidence     string
@@ -59,6 +64,10 @@ type Promotion struct {
 // none where there is no promotion.
 func (p *Promotion) IsLossless() bool { return p != nil && p.LosslessSince > 0 }
 
+// FollowsServer reports whether the primary replicates from a server outside of the cluster, and takes no writes;
+// it does not where there is no promotion.
+func (p *Promotion) FollowsServer() bool { return p != nil && p.Follows != "" }
+
 // IsOf reports whether a Pod on a node is the one that was promoted, or is on that one's node, where the lock on
 // the volume tells that the former one is gone. Two nodes that are not known are no match.
 func (p *Promotion) IsOf(podUID, node string) bool {
@@ -74,7 +83,8 @@ func (p *Promotion) NodeToWatch(instance, podNode string) string {
 	return podNode
 }
 
-// IsUsedBy reports whether an instance says that it takes writes by this promotion.
+// IsUsedBy reports whether an instance says that it is the primary by this promotion: that it takes writes, or
+// follows the external server.
 func (p *Promotion) IsUsedBy(instance string, r Report) bool {
 	return p != nil && p.Instance == instance && p.Epoch == r.WritableEpoch
 }

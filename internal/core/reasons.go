@@ -79,6 +79,8 @@ const (
 	// ProofStatusRestored says that the status is of the past, all instances are heard, and the one
 	// that takes writes is the primary of the last epoch that anybody has seen.
 	ProofStatusRestored Proof = "StatusRestored"
+	// ProofTakenOver says that the same instance followed an external server before, and so nobody took writes.
+	ProofTakenOver Proof = "TakenOver"
 	// ProofAcceptedLoss is none: a human accepted what may be lost.
 	ProofAcceptedLoss Proof = "AcceptedDataLoss"
 )
@@ -160,6 +162,9 @@ const (
 	ReasonBroken             Reason = "ReplicationBroken"
 	ReasonRecovered          Reason = "PrimaryRecovered"
 	ReasonLost               Reason = "TransactionsLost"
+	// The primary follows an external server no more, and takes writes; or it does not get what that has.
+	ReasonTakesOver    Reason = "TakesOver"
+	ReasonNotFollowing Reason = "ExternalServerNotFollowed"
 	// Something carries the labels of an instance and is not the Cluster's.
 	ReasonForeignPod    Reason = "ForeignPod"
 	ReasonForeignObject Reason = "ForeignObject"
@@ -208,6 +213,7 @@ const (
 	RefusalReinitOutdated       Reason = "ReinitOutdated"
 	RefusalReinitUnbound        Reason = "ReinitNotBound"
 	RefusalOverride             Reason = "OverrideRefused"
+	RefusalTakeOver             Reason = "TakeOverRefused"
 	RefusalDataWithoutStatus    Reason = "DataWithoutStatus"
 	// RefusalStatusRegressed says that instances have seen a later status than the present one.
 	RefusalStatusRegressed Reason = "StatusRegressed"

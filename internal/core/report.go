@@ -85,9 +85,14 @@ type Report struct {
 	ViewEpoch int64 `json:"viewEpoch,omitempty"`
 	// LastWritable is the last epoch in which this data was writable.
 	LastWritable int64 `json:"lastWritable,omitempty"`
-	// WritableEpoch is the epoch in which mysqld accepts writes now; 0 when it
-	// does not.
+	// WritableEpoch is the epoch in which the instance is the primary now: mysqld accepts writes, or Follows; 0
+	// when it is not.
 	WritableEpoch int64 `json:"writableEpoch,omitempty"`
+	// Follows names the external server that the cluster follows, as far as the instance knows; of a primary, the
+	// one from which it replicates itself. "" where a primary takes writes.
+	Follows string `json:"follows,omitempty"`
+	// Source is how far a primary has followed that server; nil for any other instance.
+	Source *Source `json:"source,omitempty"`
 	// NoWritesBelow is a promise kept on the volume: this instance will not
 	// accept a write in any epoch below it.
 	NoWritesBelow int64 `json:"fencedBelow,omitempty"`
@@ -148,23 +153,6 @@ type Report struct {
 	MayLack bool `json:"mayLack,omitempty"`
 }
 
-// TakesWrites reports whether the instance said that clients may write to it.
-func (r *Report) TakesWrites() bool { return r.WritableEpoch != 0 }
-
-// Binary is a build of the manager, which is one with the operator.
-type Binary struct {
-	// Digest is the SHA-256 of the file, in hexadecimal digits.
-	Digest string `json:"digest"`
-	// Platform is GOOS/GOARCH.
-	Platform string `json:"platform"`
-}
-
-// RefusedBinary is a binary that is not tried again, and why.
-type RefusedBinary struct {
-	Digest string `json:"digest"`
-	Why    string `json:"why"`
-}
-
 // Times is when the first and the last of some transactions were committed, by the
 // clock of the server that committed them, in whole seconds; for people only.
 type Times struct {
@@ -209,6 +197,10 @@ func (r Report) WithoutPositions() Report {
 	}
 	s := *r.Server
 	s.Executed, s.Purged, s.Owned = r.Server.Foreign(), gtid.Set{}, gtid.Set{}
+	if r.Follows != "" { // all that is executed is of another server than the source, and nobody's own
+		s.Executed = gtid.Set{}
+	}
+	r.Source = r.Source.lasting()
 	s.SemiSync.WaitSessions = 0
 	if s.Replication != nil {
 		c := *s.Replication

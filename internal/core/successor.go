@@ -25,3 +25,17 @@ func (s *Successor) Refused(why string, busy bool, begun time.Time) {
 	s.Why, s.Busy = why, busy
 	s.Failed++
 }
+
+// Binary is a build of the manager, which is one with the operator.
+type Binary struct {
+	// Digest is the SHA-256 of the file, in hexadecimal digits.
+	Digest string `json:"digest"`
+	// Platform is GOOS/GOARCH.
+	Platform string `json:"platform"`
+}
+
+// RefusedBinary is a binary that is not tried again, and why.
+type RefusedBinary struct {
+	Digest string `json:"digest"`
+	Why    string `json:"why"`
+}

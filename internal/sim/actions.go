@@ -132,6 +132,9 @@ func (m *manager) makeData(from core.DataOrigin) {
 			return
 		}
 		v.db = newDatabase(m.w, m.me)
+		if from == core.OriginImported {
+			v.db = copyOf(m.w.outside.db, m.me)
+		}
 		v.db.machine = m.machine
 		v.stage = stageScratch
 		m.data, m.failures, m.ended = core.DataScratch, 0, false

@@ -31,6 +31,7 @@ type (
 		instances  int
 		durability core.Durability
 		lease      bool
+		follows    string
 		// template stands for all that is in a Pod besides.
 		template int
 		// override and reinit are a human's annotations.
@@ -95,7 +96,7 @@ func newAPIServer(w *world) *apiServer {
 		a.objects[k], a.versions[k] = map[string]any{}, map[string]int64{}
 	}
 	a.put(kindCluster, clusterName, &clusterObject{generation: 1, spec: clusterSpec{instances: w.conf.instances,
-		durability: w.conf.durability, lease: w.conf.lease}})
+		durability: w.conf.durability, lease: w.conf.lease, follows: w.conf.follows}})
 	a.put(kindRoute, "rw", &routeObject{})
 	a.makeLease()
 	return a

@@ -39,6 +39,9 @@ func (w *world) managerOf(instance string) *manager {
 }
 
 func (w *world) serverOf(instance string) *mysqld {
+	if instance == outsideName && w.outside != nil {
+		return w.outside
+	}
 	m := w.managerOf(instance)
 	if m == nil || m.proc == nil || m.proc.dead {
 		return nil

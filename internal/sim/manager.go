@@ -44,12 +44,15 @@ type manager struct {
 	stopsWrites bool
 	confirmed   int64
 	writable    int64
-	writableN   int
-	downSince   time.Duration
-	ended       bool
-	failures    int
-	restarts    int
-	problem     *agent.Problem
+	// follows is the server outside that it follows as the primary, and source how far.
+	follows   string
+	source    *core.Source
+	writableN int
+	downSince time.Duration
+	ended     bool
+	failures  int
+	restarts  int
+	problem   *agent.Problem
 
 	// diskStalled: a write that was tried while mysqld was writable did not complete.
 	diskStalled bool
@@ -165,6 +168,9 @@ func (m *manager) setCluster() {
 	before := m.view
 	next := &agent.Cluster{FirstData: core.OriginInitialized, Generation: c.generation, Instances: c.spec.instances,
 		Durability: c.spec.durability.Mode, Lease: c.spec.lease, MaxStart: time.Hour, MaxStop: m.w.conf.maxStop}
+	if m.w.outside != nil {
+		next.FirstData = core.OriginImported
+	}
 	next.TakeStatus(&c.status, m.me)
 	if m.view = m.viewAfter(next); m.view == before {
 		return
@@ -224,6 +230,9 @@ func (m *manager) facts() *agent.Facts {
 			DiskStalled: m.diskStalled && m.volume.stalled, LacksSpace: m.commits.LackSpace},
 		LeaseEpoch: m.lease.epoch, LeaseRenewed: m.moment(m.lease.renewed), Vouches: m.vouches.Of(m.view),
 		ConfirmedEpoch: m.confirmed,
+	}
+	if m.w.outside != nil && m.followsAs() != "" {
+		f.SourceHost = outsideName
 	}
 	f.TakeServer(m.server, nameItself, m.moment(m.receiveTry))
 	if m.locked {
@@ -324,8 +333,9 @@ func (m *manager) noteSpace() {
 // noteWritable holds what the server says against what was made of it.
 func (m *manager) noteWritable() {
 	if m.activity == "" && !m.stopsWrites {
-		w, _ := agent.Writes{May: m.mayWrite, Epoch: m.writable}.Found(m.server.SuperReadOnly, m.server.ReadOnly)
-		m.mayWrite, m.writable = w.May, w.Epoch
+		w, _ := agent.Writes{May: m.mayWrite, Epoch: m.writable, Follows: m.follows}.Found(m.server.SuperReadOnly,
+			m.server.ReadOnly)
+		m.mayWrite, m.writable, m.follows = w.May, w.Epoch, w.Follows
 	}
 }
 
@@ -343,6 +353,7 @@ func (m *manager) exited(s *mysqld, crashed bool) {
 	m.ended = crashed && m.stopRequested != s
 	m.proc, m.downSince, m.restart = nil, m.w.now, 0
 	m.writable, m.mayWrite, m.stopsWrites, m.server, m.sessions = 0, false, false, nil, 0
+	m.follows, m.source = "", nil
 	m.commits = agent.Commits{}
 	m.writableN++
 	if m.ended && agent.IsFailedStart(m.accepted, m.w.now-m.started) {

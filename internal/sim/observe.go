@@ -15,7 +15,7 @@ func (op *operator) observe(c *clusterObject) core.Observation {
 	route := watched[routeObject](op.routes, "rw")
 	o := core.Observation{Carried: op.carried, Cluster: core.Cluster{
 		Name: clusterName, Generation: c.generation, Failed: op.failed, Wanted: c.spec.instances,
-		Durability:    c.spec.durability,
+		Durability: c.spec.durability, Follows: c.spec.follows,
 		FailoverDelay: op.w.conf.delay, SwitchoverLimit: op.w.conf.switchover,
 		SwitchoverPause: op.w.conf.pause, Status: c.status,
 		PrimaryLease: c.spec.lease, Policy: op.w.conf.policy, Override: c.spec.override, Reinit: c.spec.reinit,

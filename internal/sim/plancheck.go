@@ -70,6 +70,9 @@ func (v *verdict) checkPlan(o *core.Observation, plan *core.Plan) {
 	switch {
 	case after.Epoch <= o.Cluster.Status.Epoch || after.Epoch != plan.Status.Epoch:
 		v.fail("I1", "a promotion without a new epoch: %d after %d", after.Epoch, o.Cluster.Status.Epoch)
+	case after.Proof == core.ProofTakenOver:
+		v.checkTakeOver(before, after)
+		return
 	case after.Proof == core.ProofAcceptedLoss:
 		v.onceWritten(func() { v.must, v.acked = gtid.Set{}, nil })
 		return

@@ -236,7 +236,11 @@ func (st *stream) fallSilent() {
 
 // afterMend lets go on what stood still while links were cut.
 func (w *world) afterMend() {
-	for _, s := range w.servers() {
+	all := w.servers()
+	if w.outside != nil {
+		all = append(all, w.outside)
+	}
+	for _, s := range all {
 		for _, st := range s.sources {
 			if st.stalled && w.reaches(st.from.machine, st.to.machine) {
 				st.stalled = false

@@ -16,6 +16,7 @@ func (m *manager) report() core.Report {
 		ClientSessions: m.sessions, Terminating: m.terminating != 0,
 		Restarts: m.restarts, Clone: m.clone, Room: m.room,
 	}
+	r.Follows, r.Source = m.followsAs(), m.sourceNow()
 	d.Begin(&r)
 	running := m.proc != nil
 	p := agent.Process{Up: running, Accepted: m.accepted, Answers: m.answers(), MayWrite: m.mayWrite, Ended: m.ended,
@@ -70,13 +71,18 @@ func sameButPositions(a, b *core.Report) bool {
 		a.NoWritesBelow == b.NoWritesBelow && a.NoReceivingBelow == b.NoReceivingBelow &&
 		a.ClientSessions == b.ClientSessions &&
 		a.Terminating == b.Terminating && a.Version == b.Version && a.Restarts == b.Restarts &&
-		sameServer(a.Server, b.Server) && samePointed(a.Clone, b.Clone) &&
+		sameServer(a.Server, b.Server, a.Follows != "") && samePointed(a.Clone, b.Clone) &&
 		samePointed(a.Archive, b.Archive) && a.Restore.Same(b.Restore) &&
 		a.Errant.Equal(b.Errant) && a.Maintenance.Equal(b.Maintenance) &&
 		a.ErrantEpoch == b.ErrantEpoch && a.NeedsReclone == b.NeedsReclone && a.MayLack == b.MayLack &&
 		a.Lagging == b.Lagging && sameRoom(a.Room, b.Room) &&
 		withheldBelow(a) == withheldBelow(b) && a.ClusterSize == b.ClusterSize && a.Leased == b.Leased &&
-		a.Generation == b.Generation
+		a.Generation == b.Generation && a.Follows == b.Follows && sameSource(a.Source, b.Source)
+}
+
+func sameSource(a, b *core.Source) bool {
+	return a == b || a != nil && b != nil && a.Name == b.Name && a.Generation == b.Generation &&
+		a.Lacks == b.Lacks && a.Writable == b.Writable && a.Problem == b.Problem
 }
 
 func sameRoom(a, b *core.Room) bool {
@@ -94,7 +100,7 @@ func samePointed[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-func sameServer(a, b *core.Server) bool {
+func sameServer(a, b *core.Server, follows bool) bool {
 	if a == b || a == nil || b == nil {
 		return a == b
 	}
@@ -103,7 +109,7 @@ func sameServer(a, b *core.Server) bool {
 	return a.UUID == b.UUID && a.SuperReadOnly == b.SuperReadOnly && a.ReadOnly == b.ReadOnly &&
 		a.Offline == b.Offline &&
 		a.DataRemoved == b.DataRemoved && x == y && sameReplication(a.Replication, b.Replication) &&
-		(a.Executed.Equal(b.Executed) || a.Foreign().Equal(b.Foreign()))
+		(follows || a.Executed.Equal(b.Executed) || a.Foreign().Equal(b.Foreign()))
 }
 
 func sameReplication(a, b *core.Replication) bool {
@@ -152,7 +158,7 @@ func samePromotion(a, b *core.Promotion) bool {
 		return a == b
 	}
 	return a.Epoch == b.Epoch && a.Instance == b.Instance && a.Proof == b.Proof &&
-		a.Evidence == b.Evidence && a.From == b.From &&
+		a.Evidence == b.Evidence && a.From == b.From && a.Follows == b.Follows &&
 		a.RequiredGTID.Equal(b.RequiredGTID) && a.RequiredAcks == b.RequiredAcks && a.AcksOrder == b.AcksOrder &&
 		a.OrderedAcks == b.OrderedAcks && a.GrantedAt.Equal(b.GrantedAt) &&
 		a.PodUID == b.PodUID && a.Node == b.Node && a.WritableSince.Equal(b.WritableSince) &&

@@ -16,7 +16,10 @@ const finalRead = 8 * time.Millisecond
 func (m *manager) stopWrites(done func(string)) {
 	s := m.proc
 	if s == nil || s.dead || !m.mayWrite {
-		m.writable, m.sessions = 0, 0
+		if m.follows != "" && s != nil {
+			s.do(func() { s.io.stop(); s.changed() })
+		}
+		m.writable, m.follows, m.sessions = 0, "", 0
 		m.update()
 		m.at(time.Millisecond, func() { done("") })
 		return
@@ -264,7 +267,7 @@ func (m *manager) open(epoch int64, done func(string)) {
 			m.at(5*time.Millisecond, func() { done("mysqld does not say whether it became writable, and is killed") })
 			return
 		}
-		m.writable = epoch
+		m.writable, m.follows, m.source = epoch, "", nil
 		m.writableN++
 		if m.server != nil {
 			server := *m.server

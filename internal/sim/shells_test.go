@@ -47,7 +47,7 @@ var notSimulated = map[string]string{
 		"agent.Facts.StartsStill agent.Residence.IsKnown core.Report.IsOfAnotherManager",
 	"a Pod that is not asked for after all, which is always asked for here": "core.NotMade.Unasked",
 	"when to look again: the model looks more often": "agent.Facts.UntilIsolationLook core.Plan.IsAtRest " +
-		"core.Report.HasMoved",
+		"core.Report.HasMoved core.Report.IsPrimary",
 	"a comparison that the model makes without copying reports": "core.Report.WithoutPositions",
 }
 

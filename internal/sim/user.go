@@ -148,6 +148,7 @@ func (w *world) heal() {
 	w.heals++
 	w.tell("the faults end")
 	w.letGrow()
+	w.takeOver()
 	w.stays = false
 	for a := range w.machines {
 		for b := range w.machines {

@@ -221,6 +221,8 @@ func (m *manager) do(a agent.Action, done func(err string)) {
 		m.confirmPromotion(a.Epoch, done)
 	case agent.BecomePrimary:
 		m.becomePrimary(a, done)
+	case agent.BecomeFollower:
+		m.becomeFollower(a, done)
 	case agent.AskPrimary:
 		m.askPrimary(a)
 		done("")
@@ -249,6 +251,11 @@ func (m *manager) doReplication(a agent.Action, done func(err string)) {
 	switch a := a.(type) {
 	case agent.StopReceiving:
 		m.statement(statementLimit, func(s *mysqld) { s.io.stop(); s.changed() }, done)
+	case agent.FollowServer:
+		m.noteReceiving()
+		m.receiveTry = m.w.now
+		m.worker.interrupt = nil
+		m.statement(10*time.Second, func(s *mysqld) { s.followOutside() }, done)
 	case agent.BecomeWhole:
 		m.becomeWhole(done)
 	case agent.StartReceiving:

@@ -30,6 +30,7 @@ type world struct {
 	cover    Coverage
 	story    *story
 	archive  *archiving // nil where nothing is archived
+	outside  *mysqld    // the external server that is followed; nil where none is
 
 	serial   int // gives names to Pods, volumes, boots and operators
 	failure  error
@@ -58,7 +59,8 @@ type scenario struct {
 	ackTimeout    time.Duration
 	lease         bool
 	policy        core.FailoverPolicy
-	network       bool // volumes are reachable from every node
+	network       bool   // volumes are reachable from every node
+	follows       string // the server outside that the cluster begins with; "" for none
 }
 
 const clusterName = "c"
@@ -92,16 +94,20 @@ func newWorld(seed uint64, mut *mutation, cover Coverage, story *story) *world {
 	for i := range count {
 		w.addMachine(fmt.Sprintf("node-%d", i+1))
 	}
+	w.conf.follows = w.chooseOutside(seed)
 	w.links = make([]link, len(w.machines)*len(w.machines))
 	w.api = newAPIServer(w)
 	w.truth = newTruth(w)
+	if w.conf.follows != "" {
+		w.startOutside(seed)
+	}
 	for i := range count {
 		w.nodes = append(w.nodes, newNode(w, firstNode+i))
 	}
 	w.user = &user{w: w}
 	w.startOperator(operatorMachine1)
 	w.startClients()
-	if hasArchive(seed) {
+	if hasArchive(seed) && w.outside == nil {
 		w.archive = newArchiving(w, seed)
 	}
 	return w

@@ -169,7 +169,7 @@ func (m *model) open(t *manager) {
 	p, r := m.promotion(), &t.report
 	mayBe := r.NoWritesBelow <= p.Epoch && p.IsOf(r.PodUID, r.Node)
 	if mayBe && r.WritableEpoch != p.Epoch && !r.Terminating && r.Server.Executed.Contains(p.RequiredGTID) {
-		r.WritableEpoch, r.Server.SuperReadOnly = p.Epoch, false
+		r.WritableEpoch, r.Follows, r.Server.SuperReadOnly = p.Epoch, p.Follows, p.FollowsServer()
 		r.Server.SemiSync.Order, r.Server.SemiSync.OrderEpoch = p.AcksOrder, p.Epoch
 	}
 	if r.TakesWrites() {

@@ -347,7 +347,7 @@ func (m *model) nobody(a *Answer) {
 	if s.Blocked != nil {
 		a.Refusal = s.Blocked.Reason
 	}
-	if s.Diagnosis.IsWell() {
+	if s.Diagnosis.IsWell() || s.Diagnosis == core.PrimaryFollows {
 		a.Outcome, a.Promoted, a.Epoch = Continues, s.Promotion.Instance, s.Promotion.Epoch
 		if a.WritesHang = m.hangs(); !a.WritesHang {
 			a.WritesHung = tenths(m.hung)

@@ -126,6 +126,16 @@ type BecomePrimary struct {
 	Unheard []string
 }
 
+// BecomeFollower makes this instance the primary of this epoch that follows the external server of that name, and
+// stays read-only.
+type BecomeFollower struct {
+	Epoch  int64
+	Server string
+}
+
+// FollowServer points replication at the external server of that name and starts it.
+type FollowServer struct{ Server string }
+
 // BootstrapGroup makes the group: the first time, or, with Reboot, again when no
 // member is left.
 type BootstrapGroup struct{ Reboot bool }
@@ -196,6 +206,8 @@ func (AskPrimary) action()       {}
 func (Follow) action()           {}
 func (AcquireLease) action()     {}
 func (BecomePrimary) action()    {}
+func (BecomeFollower) action()   {}
+func (FollowServer) action()     {}
 func (ConfirmPromotion) action() {}
 func (BootstrapGroup) action()   {}
 func (EndBootstrap) action()     {}
@@ -265,6 +277,10 @@ func (a BecomePrimary) String() string {
 	}
 	return text
 }
+func (a BecomeFollower) String() string {
+	return fmt.Sprintf("become the primary that follows %s in epoch %d", a.Server, a.Epoch)
+}
+func (a FollowServer) String() string { return "follow the external server " + a.Server }
 func (a BootstrapGroup) String() string {
 	if a.Reboot {
 		return "reboot the group"

@@ -89,7 +89,7 @@ func mayNotTouch(f *Facts) (Decision, bool) {
 // ended before all else.
 func refuseWrites(f *Facts) (Decision, bool) {
 	switch {
-	case !f.Mysqld.Up || !f.Mysqld.MayWrite:
+	case !f.Mysqld.Up || !f.Mysqld.MayWrite && f.WritableEpoch == 0:
 		return pass()
 	case f.Permitted() && f.WritableEpoch != 0:
 		return pass()

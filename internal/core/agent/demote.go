@@ -35,8 +35,10 @@ type Writes struct {
 	// May tells whether it may take writes. That is taken back only by a demotion that
 	// was carried through.
 	May bool
-	// Epoch in which it takes writes; 0 if it was not promoted, or has to be again.
+	// Epoch in which it is the primary; 0 if it was not promoted, or has to be again.
 	Epoch int64
+	// Follows names the external server that it follows as a primary, read-only; "" for one that takes writes.
+	Follows string
 }
 
 // Found returns what holds, and whether the epoch has ended, once mysqld was found to be
@@ -45,6 +47,12 @@ type Writes struct {
 // can be committed by them. One that is read-only for all but administrators is no primary to
 // clients, and no replica either: it may write.
 func (w Writes) Found(superReadOnly, readOnly bool) (now Writes, ended bool) {
+	if w.Follows != "" && w.Epoch != 0 {
+		if superReadOnly {
+			return w, false
+		}
+		return Writes{May: true}, true // somebody opened it: it is closed, and promoted again
+	}
 	if superReadOnly || readOnly && w.Epoch != 0 {
 		return Writes{May: w.May}, w.Epoch != 0
 	}

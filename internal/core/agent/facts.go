@@ -59,6 +59,9 @@ type Facts struct {
 	// Replicating is the instance that the replication channel points at; ""
 	// when there is none or it is nobody of this cluster.
 	Replicating string
+	// SourceHost is the host of the external server that the Cluster follows; "" where it follows none, or this
+	// instance was not told yet how to reach it.
+	SourceHost string
 	// ReceiveFailedAt is when receiving was last begun, if it does not succeed.
 	ReceiveFailedAt time.Time
 	// ApplyTriedAt is when applying was last begun by itself.

@@ -89,10 +89,7 @@ func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 		d.Actions = append(append(d.Actions, applying(f)...), ask...)
 		return d
 	}
-	d.Errant = pos.Mine.Subtract(pos.Executed).Subtract(f.Maintenance.Without(pos.UUID))
-	if pos.Waiting {
-		d.Errant = d.Errant.Subtract(d.Errant.Of(pos.UUID))
-	}
+	d.Errant = f.errantTo(pos)
 	lacks := pos.Purged.Subtract(pos.Mine)
 	switch {
 	case !d.Errant.IsEmpty():
@@ -117,6 +114,19 @@ func attach(f *Facts, d Decision, primary string, attached bool) Decision {
 		d.Actions = append(d.Actions, ask...)
 	}
 	return d
+}
+
+// errantTo is what this instance has executed, and the primary has not nor will get. While that follows an external
+// server it gets what another has had of that server before.
+func (f *Facts) errantTo(pos *Position) gtid.Set {
+	if f.isFollowing() {
+		return gtid.Set{}
+	}
+	errant := pos.Mine.Subtract(pos.Executed).Subtract(f.Maintenance.Without(pos.UUID))
+	if pos.Waiting {
+		errant = errant.Subtract(errant.Of(pos.UUID))
+	}
+	return errant
 }
 
 // needsWatch reports whether what the primary executes next may outlive what was found: that this

@@ -7,14 +7,18 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-// promote makes this instance writable when it is permitted to be. First it applies all it has
-// received and all it must have. Then it takes the lease. Then it opens.
+// promote makes this instance the primary when it is permitted to be. First it applies all it has
+// received and all it must have. Then it takes the lease. Then it opens for writes, or follows the external
+// server that the promotion names.
 func promote(f *Facts) (Decision, bool) {
 	if !f.Permitted() || f.Server == nil {
 		return pass()
 	}
 	p := f.promotion()
 	if f.WritableEpoch == p.Epoch {
+		if p.FollowsServer() {
+			return f.followServer(p)
+		}
 		return f.open()
 	}
 	if d, waits := applyAll(f, p); waits {
@@ -29,6 +33,9 @@ func promote(f *Facts) (Decision, bool) {
 		actions = append(actions, AcquireLease{p.Epoch})
 	case !f.Cluster.Leased() && f.ConfirmedEpoch != p.Epoch:
 		actions = append(actions, ConfirmPromotion{p.Epoch})
+	}
+	if p.FollowsServer() {
+		return tell(core.Running, core.InstancePromoting, "", append(actions, BecomeFollower{p.Epoch, p.Follows})...)
 	}
 	acks := p.RequiredAcks
 	if f.AcksEpoch == p.Epoch {
@@ -64,6 +71,9 @@ func (c *Cluster) keepsConfirmed(before *Cluster) bool {
 
 func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 	s, r := f.Server, f.Server.Replication
+	if p.FollowsServer() && f.Cluster.CurrentPrimary == f.Me && s.Holds().Contains(p.RequiredGTID) {
+		return pass() // it was the primary before, and what it has received it applies as such
+	}
 	if r != nil && r.SQLError != "" && !r.SQLRunning &&
 		!(s.Executed.Contains(p.RequiredGTID) && s.Executed.Contains(s.Holds())) {
 		return tell(core.Running, core.InstanceApplierStopped, "cannot be promoted: the applier has stopped before "+

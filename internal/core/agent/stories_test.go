@@ -193,6 +193,8 @@ func (s *story) cluster(key, value string) bool {
 		c.Names = strings.Split(value, ",")
 	case "generation":
 		c.Generation = number(value)
+	case "follows":
+		c.Promotion.Follows = value
 	case "lossless":
 		c.Promotion.LosslessSince = number(value)
 	case "fenced":
@@ -267,8 +269,8 @@ func (s *story) me(key, value string) bool {
 		}
 	case "was-fenced":
 		f.WasFenced = value != "no"
-	case "donor", "clone-error":
-		*map[string]*string{"donor": &f.Donor, "clone-error": &f.CloneError}[key] = value
+	case "donor", "clone-error", "source-host":
+		*map[string]*string{"donor": &f.Donor, "clone-error": &f.CloneError, "source-host": &f.SourceHost}[key] = value
 	case "restart":
 		f.RestartEpoch = number(value)
 	case "problem":

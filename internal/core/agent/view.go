@@ -11,7 +11,9 @@ func (c *Cluster) TakeStatus(s *core.Status, me string) {
 	c.Established, c.Epoch, c.CurrentPrimary = !s.EstablishedAt.IsZero(), s.Epoch, s.CurrentPrimary
 	c.Diverged, c.Fenced, c.Members = s.Diverged, s.Fenced, s.Members
 	c.Names, c.Instances = s.InstanceNames, max(c.Instances, len(s.InstanceNames))
-	c.Promotion = s.Promotion
+	if c.Promotion = s.Promotion; c.Promotion.FollowsServer() {
+		c.Durability = core.DurabilityAsync // nobody here acknowledges what another server commits
+	}
 	if op := s.Operation; op != nil {
 		c.takeOperation(op)
 	}

@@ -22,7 +22,7 @@ func harmless(r core.Report, primary *core.Instance) gtid.Set {
 // adopt has the primary commit empty transactions in their stead, so that all histories are
 // equal again; acks are attached, so that no commit waits for ever.
 func (d *decision) adopt(primary core.Report) {
-	if d.Status.Operation != nil {
+	if d.Status.Operation != nil || d.followsServer() {
 		return
 	}
 	holder := d.holder()

@@ -52,6 +52,7 @@ func decide(o *core.Observation) *decision {
 	d.acknowledge()
 	d.tellTurnedAway()
 	d.tellFull()
+	d.tellNotFollowing()
 	d.keepSize()
 	d.keepLeased()
 	d.mendLease()
@@ -71,6 +72,8 @@ type decision struct {
 	draft.Draft
 
 	diagnosis finding
+	// asked is what the user asked for of commits. Cluster.Durability is what they do.
+	asked core.Durability
 	// starving tells whether those who could acknowledge commits wait for the primary's data.
 	starving bool
 	// took are the rows of failoverTable that were taken.
@@ -80,6 +83,7 @@ type decision struct {
 func newDecision(o *core.Observation) *decision {
 	d := &decision{Draft: draft.New(o)}
 	d.includeHolder()
+	d.leaveDurability()
 	return d
 }
 

@@ -57,7 +57,7 @@ var rules = []rule{
 		constant("its Pod is being stopped")},
 	{core.PrimaryIsolated, isolated, constant("commits hang: it takes writes, but its replicas cannot reach it")},
 	{core.PrimaryFull, isFull, func(s *primaryView) string { return s.report.Message }},
-	{core.PrimaryHealthy, isWritable, constant("it takes writes")},
+	{core.PrimaryHealthy, isWritable, func(s *primaryView) string { return "it " + serves(s.p) }},
 	{core.PrimaryClosed, closed,
 		constant("it was made read-only to give its data to instances without which no commit ends")},
 	{core.PrimaryDemoted, demoted, constant("it was made read-only so that another can take over")},

@@ -109,6 +109,10 @@ func checkProof(o core.Observation, plan core.Plan) error {
 		*o.Cluster.Override == (core.Override{To: after.Instance, Epoch: before.Epoch}) {
 		return nil
 	}
+	if after.Proof == core.ProofTakenOver && before.Instance == after.Instance && before.FollowsServer() &&
+		!after.FollowsServer() {
+		return nil
+	}
 	if word, known := old.Report.Get(); known && word.WritableEpoch != 0 {
 		return fmt.Errorf("%s was promoted although %s says it is writable", after.Instance, old.Name)
 	}

@@ -148,9 +148,10 @@ func (w *world) finishClone(in *inst) {
 func (w *world) promote(in *inst) {
 	p, r := in.view.Promotion, &in.truth
 	if r.WritableEpoch == p.Epoch {
+		w.followServer(in)
 		return
 	}
-	if r.WritableEpoch != 0 { // only the epoch changes
+	if r.TakesWrites() || r.WritableEpoch != 0 && p.FollowsServer() { // only the epoch changes
 		if w.mayOpen(in, p.Epoch) {
 			r.WritableEpoch = p.Epoch
 		}
@@ -165,6 +166,11 @@ func (w *world) promote(in *inst) {
 	r.Server.Executed = r.Server.Holds()
 	r.Server.Replication = nil
 	if !w.mayOpen(in, p.Epoch) {
+		return
+	}
+	if r.Follows = p.Follows; p.FollowsServer() {
+		r.WritableEpoch = p.Epoch
+		w.followServer(in)
 		return
 	}
 	r.Server.SuperReadOnly, r.WritableEpoch = false, p.Epoch

@@ -32,6 +32,8 @@ type world struct {
 	lease core.Lease
 	// writes counts changes of the record.
 	writes int
+	// server is the external server that is followed; nil where there is none.
+	server *server
 	// image is the spec's: what Pods are made from, "mysql:8.4.9"; "" where versions do not matter.
 	image string
 }

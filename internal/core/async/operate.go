@@ -37,6 +37,9 @@ func (d *decision) operate() {
 		d.failOver()
 	case d.diagnosis.name.IsWell():
 		d.settle()
+		if d.takeOver() {
+			return
+		}
 		d.beginGiving()
 		d.beginSwitchover()
 		d.failBack()
@@ -163,15 +166,15 @@ func (d *decision) bootstrap() {
 
 // grant permits the winner of an election to be writable in the next epoch.
 func (d *decision) grant(e election, p proven, acks int) {
-	from, awaited := "", 0
+	from, awaited, follows := "", 0, d.Cluster.Follows
 	if p := d.Status.Promotion; p != nil {
-		from, awaited = p.Instance, p.Awaited
+		from, awaited, follows = p.Instance, p.Awaited, p.Follows
 	}
 	d.tellLost(e)
 	d.Status.Epoch = d.nextEpoch()
 	d.addMember(e.winner)
 	d.Status.Promotion = &core.Promotion{
-		Epoch: d.Status.Epoch, Instance: e.winner, Proof: p.proof, Evidence: p.evidence, From: from,
+		Epoch: d.Status.Epoch, Instance: e.winner, Proof: p.proof, Evidence: p.evidence, From: from, Follows: follows,
 		RequiredGTID: e.holds, RequiredAcks: acks, GrantedAt: d.Now, PodUID: e.podUID, Node: e.node,
 		Pods: []string{e.podUID}, Awaited: awaited,
 		LosslessSince: d.losslessSince(acks), Size: d.members(), Leased: d.Cluster.PrimaryLease,
@@ -186,8 +189,16 @@ func (d *decision) grant(e election, p proven, acks int) {
 		}
 	}
 	d.Tell(core.ReasonPromotionGranted,
-		fmt.Sprintf("%s may take writes in epoch %d; proof that nobody else does: %s (%s)", e.winner, d.Status.Epoch,
-			p.proof, p.evidence))
+		fmt.Sprintf("%s may %s in epoch %d; proof that nobody else does: %s (%s)", e.winner, mayDo(follows),
+			d.Status.Epoch, p.proof, p.evidence))
+}
+
+// mayDo is what a promotion permits.
+func mayDo(follows string) string {
+	if follows != "" {
+		return "follow " + follows
+	}
+	return "take writes"
 }
 
 // tellLost warns of what is lost when another is promoted: who was promoted before never got what

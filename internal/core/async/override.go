@@ -23,8 +23,13 @@ func (d *decision) overrides() bool {
 		d.refuseOverride(fmt.Sprintf("it names %s, and this is epoch %d. See what would be lost now; then write "+
 			"cnmsql.cnmsql.co/accept-data-loss=INSTANCE@%[2]d", want, d.Status.Promotion.Epoch))
 		return false
+	case d.isToTakeOver() && d.diagnosis.name == core.PrimaryHealthy && want.To == d.Status.Promotion.Instance:
+		d.settle()
+		d.takeOverAnyway()
+		return true
 	case d.takesWrites():
-		d.refuseOverride("the primary " + d.Status.Promotion.Instance + " takes writes; switch over instead")
+		d.refuseOverride("the primary " + d.Status.Promotion.Instance + " " + serves(d.Status.Promotion) +
+			"; switch over instead")
 		return false
 	case in == nil:
 		d.refuseOverride("the cluster has no instance " + want.To)

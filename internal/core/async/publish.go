@@ -12,7 +12,9 @@ import (
 // publish puts the cluster's situation in words.
 func (d *decision) publish() {
 	slices.Sort(d.Status.InstanceNames)
-	d.Status.Diagnosis = d.diagnosis.name
+	if d.Status.Diagnosis = d.diagnosis.name; d.followsServer() && d.Status.Diagnosis == core.PrimaryHealthy {
+		d.Status.Diagnosis = core.PrimaryFollows
+	}
 	d.CountReady()
 	d.Status.State = d.clusterState()
 	problem, stops := d.problem()
@@ -30,12 +32,12 @@ func (d *decision) publish() {
 func (d *decision) howItStands() string {
 	switch {
 	case d.Status.Phase == core.PhaseHealthy && len(d.Instances) == 1:
-		return d.Status.Promotion.Instance + " takes writes"
+		return d.Status.Promotion.Instance + " " + serves(d.Status.Promotion)
 	case d.Status.Phase == core.PhaseSwitchover && d.Status.Operation == nil:
 		return attachingText(d.Status.Promotion.Instance, d.attaching())
 	case d.Status.Phase == core.PhaseHealthy:
-		return fmt.Sprintf("%s takes writes; all %d instances are healthy",
-			d.Status.Promotion.Instance, len(d.Instances))
+		return fmt.Sprintf("%s %s; all %d instances are healthy", d.Status.Promotion.Instance,
+			serves(d.Status.Promotion), len(d.Instances))
 	default:
 		return "waiting for " + strings.Join(d.laggards(), ", ")
 	}
@@ -135,7 +137,7 @@ func (d *decision) clusterState() core.ClusterState {
 	})
 	switch {
 	case d.diagnosis.name == core.PrimaryHealthy && healthy == replicas && len(d.Instances) == d.Cluster.Wanted &&
-		d.Status.Ready == len(d.Instances):
+		d.Status.Ready == len(d.Instances) && d.notFollowing() == "":
 		return core.StateHealthy
 	case d.diagnosis.name.IsWell() && 2*healthy >= replicas:
 		return core.StateDegraded

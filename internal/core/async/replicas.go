@@ -133,7 +133,13 @@ func (d *decision) isReference() bool {
 // judgeDivergence marks an instance as diverged when either the primary's position or its own
 // comparison says so, and takes that back when neither does. Only a primary that takes writes
 // clears anybody: the next election must not rest on a verdict of its own.
+//
+// While the primary follows an external server, nobody diverges: it gets what another has had of that server
+// before. Who holds what it does not get is found when it takes writes.
 func (d *decision) judgeDivergence(in *core.Instance, r core.Report, holder *core.Instance, trusted bool) {
+	if d.followsServer() {
+		return
+	}
 	var extra gtid.Set
 	compared := false
 	if trusted {

@@ -118,6 +118,8 @@ func (s *script) command(td *datadriven.TestData) string {
 		s.spec(a)
 	case "status":
 		s.status(a)
+	case "server":
+		s.server(a)
 	case "image":
 		s.w.changeImage(a.name)
 	case "problem", "aside":
@@ -279,6 +281,8 @@ func (s *script) spec(a args) {
 			c.Wanted, err = strconv.Atoi(v)
 		case "keep-volumes":
 			c.KeepVolumes = v != "off"
+		case "follows":
+			c.FirstData, c.Follows = core.OriginImported, strings.Trim(v, "-")
 		case "from-backup":
 			c.FirstData = core.OriginRestored
 			if v == "off" {

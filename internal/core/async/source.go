@@ -1,0 +1,187 @@
+package async
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"cnmsql.co/internal/core"
+)
+
+// A primary that follows an external server is the primary in all but that it takes no writes: one at most
+// follows in an epoch, the others replicate from it, and another is promoted by the same proofs. So the cluster
+// is whole when it takes over. No commit is acknowledged meanwhile, so that none waits for replicas.
+
+// followsServer reports whether the primary follows an external server.
+func (d *decision) followsServer() bool { return d.Status.Promotion.FollowsServer() }
+
+// leaveDurability has commits wait for nobody while the primary follows an external server, whatever the user
+// asked for: that counts when it takes over.
+func (d *decision) leaveDurability() {
+	if d.asked = d.Cluster.Durability; d.followsServer() {
+		d.Cluster.Durability = core.Durability{Mode: core.DurabilityAsync}
+	}
+}
+
+// serves is what a primary does that is well.
+func serves(p *core.Promotion) string {
+	if p.FollowsServer() {
+		return "follows " + p.Follows + ", and takes no writes"
+	}
+	return "takes writes"
+}
+
+// notFollowing tells why a primary that is well does not receive from the external server, or does not apply what
+// that sends; "" when it does, and where nobody follows one.
+func (d *decision) notFollowing() string {
+	if !d.followsServer() || d.diagnosis.name != core.PrimaryHealthy {
+		return ""
+	}
+	r, _ := serving(d.holder())
+	switch r.Reason {
+	case core.InstanceSourceUnknown, core.InstanceSourceUnreached, core.InstanceSourceRefused:
+		return d.Status.Promotion.Instance + " " + r.Message
+	}
+	return ""
+}
+
+// tellNotFollowing tells that the external server is not followed. Nobody is promoted for that: another would fare
+// no better. Where the primary is to take over, that is refused with the same words.
+func (d *decision) tellNotFollowing() {
+	if why := d.notFollowing(); why != "" && !d.isToTakeOver() {
+		d.Announce(true, core.ReasonNotFollowing, d.Status.Promotion.Follows, why)
+	}
+}
+
+// isToTakeOver reports whether the user wishes that the primary takes writes, and it follows an external server yet.
+func (d *decision) isToTakeOver() bool { return d.followsServer() && d.Cluster.Follows == "" }
+
+// takeOver has the primary take writes once that is wished and nothing of the external server is missing. It reports
+// whether it did.
+func (d *decision) takeOver() bool {
+	if !d.isToTakeOver() || d.Status.Operation != nil || d.diagnosis.name != core.PrimaryHealthy {
+		return false
+	}
+	r, ok := serving(d.holder())
+	if !ok || d.awaitServer(r) || d.awaitCopies(r) {
+		return false
+	}
+	d.tellTakesOver(r)
+	d.openHolder(r, proven{proof: core.ProofTakenOver, evidence: fmt.Sprintf("it followed %s, and holds all that that "+
+		"had executed", d.Status.Promotion.Follows)})
+	d.Doing(d.Status.Promotion.Instance + " is made writable")
+	return true
+}
+
+// awaitServer tells what is waited for while the external server has, or may have, executed what the primary does not
+// hold, and returns whether it is. Nothing was changed yet: to wait costs nothing, and the wish can be taken back.
+func (d *decision) awaitServer(r core.Report) bool {
+	p, from := d.Status.Promotion, r.Source
+	missing, known := r.MissingOfSource()
+	const back = "To go on following it, set spec.replica.enabled: true again"
+	isOld := !known || from.Generation < d.Cluster.Generation
+	switch why := d.notFollowing(); {
+	case from == nil || from.Name != p.Follows || from.Problem == "" && isOld:
+		d.Doing(fmt.Sprintf("%s is to take writes: it asks %s what that has executed", p.Instance, p.Follows))
+	case from.Problem != "" || why != "":
+		d.Block(core.RefusalTakeOver, fmt.Sprintf("%[1]s is to take writes, and it is not known whether it has all "+
+			"that %[2]s has executed: %[3]s. Mend that. %[4]s. If %[2]s is gone for good: kubectl cnmsql failover "+
+			"%[5]s --to %[1]s --accept-data-loss", p.Instance, p.Follows, cmp.Or(from.Problem, why), back,
+			d.Cluster.Name))
+	case !missing.IsEmpty():
+		d.Doing(fmt.Sprintf("%s is to take writes when it has all that %s has executed, of which it lacks %s%s. %s",
+			p.Instance, p.Follows, core.Plural(missing.Count(), "transaction"), stillWritten(from), back))
+	default:
+		return false
+	}
+	d.lookForTakeOver()
+	return true
+}
+
+// lookForTakeOver looks again soon: what instances hold is no news that would have it looked at by itself.
+func (d *decision) lookForTakeOver() { d.RecheckAt(d.Now.Add(time.Second)) }
+
+func stillWritten(s *core.Source) string {
+	if s.Writable {
+		return "; " + s.Name + " takes writes itself: stop the application, or set super_read_only there"
+	}
+	return ""
+}
+
+// awaitCopies does so while another instance holds more than the primary, or fewer replicas hold all that the primary
+// holds than its first commit is to wait for:
+// what was acknowledged by the external server is to outlive the primary as well.
+func (d *decision) awaitCopies(r core.Report) bool {
+	if name, _ := d.holdsMore(r); name != "" {
+		d.Block(core.RefusalTakeOver, fmt.Sprintf("%s is to take writes, and %s holds transactions that it does not "+
+			"have. To have %[2]s take over instead: kubectl cnmsql promote %s %[2]s", d.Status.Promotion.Instance, name,
+			d.Cluster.Name))
+		return true
+	}
+	need, have := d.firstAcks(), d.replicasWith(r.Server.Holds())
+	if have >= need {
+		return false
+	}
+	d.Doing(fmt.Sprintf("%s is to take writes when %s what it holds; %d do", d.Status.Promotion.Instance,
+		hold(need), have))
+	d.lookForTakeOver()
+	return true
+}
+
+func hold(n int) string {
+	if n == 1 {
+		return "1 replica holds"
+	}
+	return core.Plural(n, "replica") + " hold"
+}
+
+// firstAcks is the number of acknowledgements that the first commit waits for when the cluster takes over.
+func (d *decision) firstAcks() int {
+	n := d.members()
+	return d.asked.AtPromotion(n, d.asked.Wished(n))
+}
+
+func (d *decision) tellTakesOver(r core.Report) {
+	p := d.Status.Promotion
+	text := fmt.Sprintf("%s takes writes from now on, and follows %s no more: it has all that %[2]s had executed",
+		p.Instance, p.Follows)
+	if r.Source.Writable {
+		text += fmt.Sprintf(". %s takes writes still: what is written there from now on is not in this Cluster. Stop "+
+			"who writes there, or set super_read_only there", p.Follows)
+	}
+	d.Tell(core.ReasonTakesOver, text)
+}
+
+// openHolder promotes the primary into the next epoch, in which it takes writes. Nobody else is the primary in the
+// present one, so that no proof is needed.
+func (d *decision) openHolder(r core.Report, because proven) {
+	acks := d.firstAcks()
+	p := d.Status.Promotion
+	d.Cluster.Durability = d.asked
+	d.Status.Epoch = max(d.nextEpoch(), d.ordersRefusedBelow(""))
+	p.Epoch, p.Follows, p.From = d.Status.Epoch, "", p.Instance
+	p.Proof, p.Evidence = because.proof, because.evidence
+	p.GrantedAt, p.WritableSince = d.Now, time.Time{}
+	p.RequiredGTID, p.RequiredAcks, p.AcksOrder, p.OrderedAcks = r.Server.Holds(), acks, 0, 0
+	p.LosslessSince = d.losslessSince(acks)
+	d.diagnosis = finding{core.PrimaryPromoting, "it is being made writable"}
+	d.Again = true
+}
+
+// takeOverAnyway has the primary take writes although the external server may have executed more, for a human chose
+// that.
+func (d *decision) takeOverAnyway() {
+	r, ok := serving(d.holder())
+	if !ok || r.Server.Replication != nil && r.Server.Replication.SQLError != "" {
+		d.refuseOverride(d.Status.Promotion.Instance + " cannot take over: its mysqld does not answer, or has not " +
+			"applied all that it has received; see kubectl cnmsql status")
+		return
+	}
+	p := d.Status.Promotion
+	d.Warn(core.ReasonOverride, fmt.Sprintf("%s takes writes on a human's word, and follows %s no more: what that has "+
+		"executed and %[1]s does not hold is lost to this Cluster", p.Instance, p.Follows))
+	d.openHolder(r, proven{proof: core.ProofAcceptedLoss, evidence: "a human accepted that writes which only " +
+		p.Follows + " holds are lost"})
+	d.Do(core.ClearOverride{})
+	d.Doing(p.Instance + " is made writable")
+}
