@@ -109,8 +109,8 @@ func (p *pause) after(err error) {
 
 // accountsKept is what an accountKeeper asks of its manager.
 type accountsKept interface {
-	// writable is the epoch in which the server takes writes; 0 if it does not.
-	writable() int64
+	// takesWrites: clients may write to the server.
+	takesWrites() bool
 	// accountsLocked: nobody can log in, for a statement that changes an account waits.
 	accountsLocked() bool
 	// isAcknowledged: a commit would not wait at this moment.
@@ -143,7 +143,7 @@ func (k *accountKeeper) keepAccounts(ctx context.Context) {
 		case <-k.wake: // it became the primary, or is refused
 			k.now.looked, k.now.mending.until, k.now.passwords.pause.until = time.Time{}, time.Time{}, time.Time{}
 		}
-		if k.by.writable() == 0 {
+		if !k.by.takesWrites() {
 			k.now = keeping{}
 			continue
 		}

@@ -35,6 +35,8 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 		return m.leases.confirmPromotion(ctx, a.Epoch)
 	case agent.BecomePrimary:
 		return m.becomePrimary(ctx, a)
+	case agent.BecomeFollower:
+		return m.becomeFollower(a)
 	case agent.AskPrimary:
 		return m.inquirer.askPrimary(a)
 	case agent.DropAcks:
@@ -92,6 +94,8 @@ func (m *manager) say(ctx context.Context, a agent.Action) error {
 		return m.waitApplied(ctx, a)
 	case agent.Follow:
 		return m.follow(ctx, a)
+	case agent.FollowServer:
+		return m.followServer(ctx, a)
 	case agent.BecomeWhole:
 		return m.provenance.becomeWhole()
 	case agent.NoteReceiving:

@@ -181,6 +181,12 @@ func (m *manager) object() *v1alpha1.Cluster {
 	return get(m, func(s *state) *v1alpha1.Cluster { return s.cluster.object })
 }
 
+func (m *manager) takesWrites() bool {
+	return get(m, func(s *state) bool { return s.mysqld.isWritable() })
+}
+
+// writable is the epoch in which this is the primary, whether it takes writes or follows an external server; 0 if
+// it is not.
 func (m *manager) writable() int64 { return get(m, func(s *state) int64 { return s.mysqld.writable }) }
 
 func (m *manager) kept() volumeRecord { return m.record.get() }

@@ -41,10 +41,12 @@ func (w *world) copying(from *node, password string) *world {
 }
 
 // served makes a primary that has rows, and an account that may copy it.
-func served(t *testing.T) (*world, *node) {
+func served(t *testing.T) (*world, *node) { return servedBy(t, 1) }
+
+func servedBy(t *testing.T, ordinal int) (*world, *node) {
 	t.Helper()
 	w := newWorld(t, nil)
-	source := w.start(1)
+	source := w.start(ordinal)
 	w.bootstrap(source)
 	db := w.app(source)
 	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)")
@@ -52,7 +54,7 @@ func served(t *testing.T) (*world, *node) {
 	w.exec(db, "CREATE TABLE seen (id INT PRIMARY KEY) ENGINE=MyISAM")
 	root := w.rootOf(source)
 	w.exec(root, "CREATE USER copier IDENTIFIED WITH caching_sha2_password BY 'copier-password' REQUIRE SSL")
-	w.exec(root, "GRANT BACKUP_ADMIN ON *.* TO copier")
+	w.exec(root, "GRANT BACKUP_ADMIN, REPLICATION SLAVE ON *.* TO copier")
 	return w, source
 }
 

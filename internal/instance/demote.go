@@ -15,8 +15,7 @@ import (
 func (m *manager) stopWrites() error {
 	proc, may := m.mayWrite()
 	if !may {
-		m.update(func(s *state) { s.mysqld.writable, s.mysqld.sessions = 0, 0 })
-		return nil
+		return m.stopFollowing(proc)
 	}
 	began := time.Now()
 	m.update(func(s *state) { s.mysqld.stopsWrites = true })
@@ -51,6 +50,18 @@ func (m *manager) stopWrites() error {
 	if err == nil {
 		m.acks.awaitAcksNoLonger()
 	}
+	poke(m.leases.wake)
+	return nil
+}
+
+// stopFollowing ends the role of a primary that takes no writes, as one does that follows an external server.
+func (m *manager) stopFollowing(proc *process) error {
+	if server := m.followed().as; server != "" && proc.running() {
+		if err := m.follower.leave(server, proc); err != nil {
+			return err
+		}
+	}
+	m.update(func(s *state) { s.mysqld.writable, s.mysqld.follows, s.mysqld.sessions = 0, "", 0 })
 	poke(m.leases.wake)
 	return nil
 }

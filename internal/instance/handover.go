@@ -79,6 +79,8 @@ type handoverMysqld struct {
 	Accepted bool  `json:"accepted"`
 	MayWrite bool  `json:"mayWrite"`
 	Writable int64 `json:"writable"`
+	// Follows is the external server that it follows as a primary.
+	Follows string `json:"follows,omitempty"`
 	// Server is what it said of itself last, when it was asked at ServerAt.
 	Server   *core.Server `json:"server,omitempty"`
 	ServerAt ticks        `json:"serverAt"`
@@ -215,7 +217,8 @@ func leftBy(m *manager) (*handover, []int) {
 	if p := s.mysqld.proc; p.running() {
 		l.Mysqld = &handoverMysqld{PID: p.handle.Pid, Output: p.output.fd(), Started: ticksOf(p.started),
 			Accepted: s.mysqld.accepted, MayWrite: s.mysqld.mayWrite, Writable: s.mysqld.writable,
-			Server: s.status.server, ServerAt: ticksOf(s.status.at)}
+			Follows: s.mysqld.follows,
+			Server:  s.status.server, ServerAt: ticksOf(s.status.at)}
 		inherited = append(inherited, l.Mysqld.Output)
 	}
 	return l, inherited
@@ -349,7 +352,8 @@ func (m *manager) takeOverMysqld(l *handoverMysqld) error {
 		return err
 	}
 	m.update(func(s *state) {
-		s.mysqld.proc, s.mysqld.accepted, s.mysqld.mayWrite, s.mysqld.writable = p, l.Accepted, l.MayWrite, l.Writable
+		s.mysqld.proc, s.mysqld.accepted, s.mysqld.mayWrite = p, l.Accepted, l.MayWrite
+		s.mysqld.writable, s.mysqld.follows = l.Writable, l.Follows
 		s.status.answered, s.status.server, s.status.at = time.Now(), l.Server, l.ServerAt.time()
 	})
 	m.attend(p)

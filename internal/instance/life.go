@@ -15,9 +15,11 @@ type mysqldState struct {
 	accepted bool
 	// kept: what it serves with is kept, for a spec that a later one refuses.
 	kept bool
-	// mayWrite: it may accept writes. writable is the epoch in which it does, 0 if it does not.
+	// mayWrite: it may accept writes. writable is the epoch in which it is the primary's, 0 if it is not: it accepts
+	// writes then, or follows the external server of that name, read-only.
 	mayWrite bool
 	writable int64
+	follows  string
 	// writableN counts becoming writable, to tell what was read before.
 	writableN int
 	// stopsWrites: it is being made read-only by this manager.
@@ -62,14 +64,20 @@ func (s *mysqldState) getsNewData() { s.failures, s.ended, s.endReason = 0, fals
 func (s *mysqldState) populates() { s.restarts, s.unused = 0, !s.proc.running() }
 
 // takesWrites notes that it accepts writes in an epoch.
-func (s *mysqldState) takesWrites(epoch int64) {
-	s.writable = epoch
+func (s *mysqldState) takesWrites(epoch int64) { s.serves(epoch, "") }
+
+// serves notes that it is the primary's in an epoch: it accepts writes, or follows the external server of that name.
+func (s *mysqldState) serves(epoch int64, follows string) {
+	s.writable, s.follows = epoch, follows
 	s.writableN++
 }
 
+// isWritable reports whether it accepts writes of clients.
+func (s *mysqldState) isWritable() bool { return s.writable != 0 && s.follows == "" }
+
 // takesNoWrites notes that it accepts no writes, and that no client is left that could make one.
 func (s *mysqldState) takesNoWrites() {
-	s.writable, s.mayWrite, s.stopsWrites, s.sessions = 0, false, false, 0
+	s.writable, s.follows, s.mayWrite, s.stopsWrites, s.sessions = 0, "", false, false, 0
 	s.writableN++
 }
 

@@ -87,6 +87,7 @@ type aboutCluster struct {
 	voucher    *voucher     // who stands behind this primary
 	publisher  *publisher   // of the primary
 	inquirer   *inquirer    // of other instances
+	follower   *follower    // of an external server
 	membership *membership  // of a group
 }
 
@@ -95,6 +96,7 @@ func concernsOf(m *manager) (c concerns) {
 	c.launcher, c.sessions, c.keeper = newLauncher(m), newSessions(m), newAccountKeeper(m)
 	c.archiver, c.checker, c.provenance, c.disk = newArchiver(m), newChecker(m), newProvenance(m), newDiskTrier(m)
 	c.errant, c.room = newErrantDater(m), newRoomMeter(m)
+	c.follower = newFollower(m)
 	c.leases, c.voucher, c.publisher, c.inquirer = newLeaseKeeper(m), newVoucher(m), newPublisher(m), newInquirer(m)
 	// Those that go by others.
 	c.configurer = newConfigurer(m, c.launcher)
@@ -186,6 +188,7 @@ func (m *manager) known() *agent.Facts {
 	f.LeaseEpoch, f.LeaseRenewed = m.lease.held()
 	f.ConfirmedEpoch = s.cluster.confirmed
 	f.Vouches = m.voucher.given(f.Cluster)
+	f.SourceHost = m.follower.host()
 	f.TakeServer(s.status.server, m.opt.Peer, s.status.receiveTry)
 	if m.record != nil {
 		r := m.record.get()

@@ -171,7 +171,7 @@ func (m *manager) noteSilence(proc *process, err error) {
 	if s.mysqld.proc != proc || !proc.running() {
 		return
 	}
-	s.access.noteRefused(mysql.IsAccessDenied(err), s.mysqld.writable != 0)
+	s.access.noteRefused(mysql.IsAccessDenied(err), s.mysqld.isWritable())
 	if s.access.refusedSince != (time.Time{}) {
 		poke(m.keeper.wake)
 	}
@@ -196,7 +196,7 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 		return
 	}
 	s.status.misses, s.status.answered, s.status.ending = 0, at, false
-	s.access.noteRefused(false, s.mysqld.writable != 0)
+	s.access.noteRefused(false, s.mysqld.isWritable())
 	if err != nil {
 		m.log.Warn("mysqld answers, but not the question for its status", "error", err)
 		return
@@ -239,10 +239,14 @@ func (m *manager) noteWritable(server *core.Server) {
 	if m.activities.current() != "" || s.mysqld.stopsWrites {
 		return
 	}
-	was := agent.Writes{May: s.mysqld.mayWrite, Epoch: s.mysqld.writable}
+	was := agent.Writes{May: s.mysqld.mayWrite, Epoch: s.mysqld.writable, Follows: s.mysqld.follows}
 	now, ended := was.Found(server.SuperReadOnly, server.ReadOnly)
-	if ended {
+	switch {
+	case ended && was.Follows != "":
+		m.log.Warn("somebody made a primary writable that follows an external server; it is closed, and promoted again",
+			"epoch", was.Epoch, "follows", was.Follows)
+	case ended:
 		m.log.Warn("somebody made the primary read-only; it is promoted again", "epoch", was.Epoch)
 	}
-	s.mysqld.mayWrite, s.mysqld.writable = now.May, now.Epoch
+	s.mysqld.mayWrite, s.mysqld.writable, s.mysqld.follows = now.May, now.Epoch, now.Follows
 }

@@ -22,6 +22,7 @@ func (m *manager) report() core.Report {
 		Maintenance: errant.Maintenance, ErrantTimes: errant.TimesOf(work.decision.Errant),
 		Lagging: s.status.lagging,
 	}
+	r.Follows, r.Source = s.follows(), m.follower.report(s.mysqld.follows, s.status.server)
 	work.decision.Begin(&r)
 	p := agent.Process{Up: s.mysqld.proc.running(), Accepted: s.mysqld.accepted, Answers: s.answers(m.disk.stalls()),
 		MayWrite: s.mysqld.mayWrite, Ended: s.mysqld.ended, Failures: s.mysqld.failures, EndReason: s.mysqld.endReason}

@@ -122,6 +122,7 @@ func (m *manager) beside() []func(context.Context) {
 		m.replacer.knowBinary, m.prepare, m.keepPolling, m.voucher.keepVouched, m.disk.keepTryingDisk,
 		m.room.keepMeasuring, m.publisher.keepPublished, m.keepLatest, newRinger(m).keepRinging,
 		newCertificates(m).keepCertificates,
+		m.follower.keepAsking,
 		m.keeper.keepAccounts, m.archiver.keepArchived, m.archiver.keepLogs,
 	}
 }

@@ -136,6 +136,7 @@ func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 	})
 	poke(m.publisher.wake)
 	poke(m.leases.wake)
+	poke(m.follower.wake)
 }
 
 // claim is whose a volume is in view of a Cluster.

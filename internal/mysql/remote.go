@@ -22,6 +22,18 @@ func ExecutedAt(ctx context.Context, address string, t *tls.Config, a Account) (
 	return gtid.Parse(text)
 }
 
+// SourceAt is what ExecutedAt is, and whether clients may write to the server.
+func SourceAt(ctx context.Context, address string, t *tls.Config,
+	a Account) (executed gtid.Set, writes bool, err error) {
+	var text string
+	if err := askAt(ctx, address, t, a, "SELECT @@global.gtid_executed, NOT @@global.read_only", &text,
+		&writes); err != nil {
+		return gtid.Set{}, false, fmt.Errorf("asking mysqld at %s what it has executed: %w", address, err)
+	}
+	executed, err = gtid.Parse(text)
+	return executed, writes, err
+}
+
 // EncryptedLogsAt are the variables by which a server encrypts its redo and undo logs. It waits as
 // ExecutedAt does.
 func EncryptedLogsAt(ctx context.Context, address string, t *tls.Config, a Account) (on []string, err error) {

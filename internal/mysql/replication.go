@@ -17,8 +17,10 @@ type Source struct {
 	// Account is whom to log in as; without a name whom a channel that exists logs in as already.
 	Account                   Account
 	CAFile, CertFile, KeyFile string
+	// AnyName takes a certificate that names another host, when the authority has signed it.
+	AnyName bool
 	// Refuses tells why a server that has received these transactions, and receives nothing
-	// more, must not be pointed at the source; nil when it may.
+	// more, must not be pointed at the source; nil when it may. Without one, any may.
 	Refuses func(retrieved gtid.Set) error
 }
 
@@ -35,14 +37,14 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 	if err != nil {
 		return fmt.Errorf("before following %s: %w", src.Host, err)
 	}
-	values := []any{src.Host, src.Port, src.CAFile, src.CertFile, src.KeyFile}
+	values := []any{src.Host, src.Port, src.CAFile, src.CertFile, src.KeyFile, !src.AnyName}
 	if src.Account.User != "" {
 		more += ", SOURCE_USER=?, SOURCE_PASSWORD=?"
 		values = append(values, src.Account.User, src.Account.Password)
 	}
 	statement := `CHANGE REPLICATION SOURCE TO SOURCE_HOST=?, SOURCE_PORT=?,
 		SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=100000000, SOURCE_HEARTBEAT_PERIOD=0.5,
-		SOURCE_SSL=1, SOURCE_SSL_CA=?, SOURCE_SSL_CERT=?, SOURCE_SSL_KEY=?, SOURCE_SSL_VERIFY_SERVER_CERT=1` +
+		SOURCE_SSL=1, SOURCE_SSL_CA=?, SOURCE_SSL_CERT=?, SOURCE_SSL_KEY=?, SOURCE_SSL_VERIFY_SERVER_CERT=?` +
 		more + ourChannel
 	statement = s.version().changeSource(statement)
 	// From here on it is not given up: a START that is on its way when its
@@ -71,8 +73,10 @@ func (s *Server) prepareToFollow(ctx context.Context, src Source) (more string, 
 	if err != nil {
 		return "", fmt.Errorf("reading Retrieved_Gtid_Set: %w", err)
 	}
-	if err := src.Refuses(retrieved); err != nil {
-		return "", err
+	if src.Refuses != nil {
+		if err := src.Refuses(retrieved); err != nil {
+			return "", err
+		}
 	}
 	if src.Account.User == "" && row["Source_User"] == "" {
 		return "", errors.New("no account to log in as is given, and the replication channel has none")
