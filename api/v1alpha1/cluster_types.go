@@ -20,6 +20,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 50",message="metadata.name is longer than 50 characters: the names of Pods, Services and certificates are made from it; choose a shorter name"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must begin with a letter and hold only lower-case letters, digits and '-' (no '.'): the names of Services are made from it"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.managed) || !has(self.spec.managed.services) || !has(self.spec.managed.services.additional) || self.spec.managed.services.additional.all(s, self.metadata.name.size() + s.name.size() <= 62)",message="the name of an additional Service is the Cluster's, '-' and its own, which are more than 63 characters together; choose a shorter name in spec.managed.services.additional"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.replica) || (has(self.spec.replica.enabled) && !self.spec.replica.enabled) || !has(self.status) || !has(self.status.promotion) || (has(self.status.promotion.follows) && self.status.promotion.follows.size() > 0)",message="spec.replica.enabled cannot be true: this Cluster takes writes of its own, and would lose them; remove spec.replica, or create a new Cluster to follow another server"
 type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -49,6 +50,8 @@ type ClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || self.maxSyncReplicas < self.instances",message="spec.maxSyncReplicas must be smaller than spec.instances: only replicas acknowledge; lower maxSyncReplicas or raise instances"
 // +kubebuilder:validation:XValidation:rule="!has(self.bootstrap) || !has(self.bootstrap.recovery) || !has(self.bootstrap.recovery.source) || (has(self.externalClusters) && self.externalClusters.exists(e, e.name == self.bootstrap.recovery.source && (has(e.objectStore) || has(e.connectionParameters))))",message="spec.bootstrap.recovery.source must name one of spec.externalClusters that has an objectStore or connectionParameters; add it there"
 // +kubebuilder:validation:XValidation:rule="!has(self.bootstrap) || !has(self.bootstrap.recovery) || !has(self.bootstrap.recovery.source) || (!has(self.bootstrap.recovery.backupID) && !has(self.bootstrap.recovery.recoveryTarget)) || !has(self.externalClusters) || !self.externalClusters.exists(e, e.name == self.bootstrap.recovery.source && has(e.connectionParameters))",message="spec.bootstrap.recovery.backupID and recoveryTarget go with backups, and spec.bootstrap.recovery.source is a running server, which is copied as it is; remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.replica) || (has(self.replica.enabled) && !self.replica.enabled) || (has(self.bootstrap) && has(self.bootstrap.recovery) && has(self.bootstrap.recovery.source) && has(self.replica.source) && self.replica.source == self.bootstrap.recovery.source && has(self.externalClusters) && self.externalClusters.exists(e, e.name == self.replica.source && has(e.connectionParameters)))",message="spec.replica follows the running server whose data the Cluster begins with: spec.replica.source and spec.bootstrap.recovery.source must name the same one of spec.externalClusters, and that must have connectionParameters"
+// +kubebuilder:validation:XValidation:rule="!has(self.replica) || (has(self.replica.enabled) && !self.replica.enabled) || !has(self.replication) || self.replication.mode != 'groupReplication'",message="spec.replica does not go with spec.replication.mode groupReplication: a group follows no other server; remove one of the two"
 // +kubebuilder:validation:XValidation:rule="has(self.bootstrap) == has(oldSelf.bootstrap)",message="spec.bootstrap is used once, when the cluster is first made, and can neither be added nor removed afterwards; create a new Cluster instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || (has(self.mysql) && has(self.mysql.semiSync) && self.mysql.semiSync.enabled) || self.minSyncReplicas == 0 || (has(self.replication) && self.replication.mode == 'groupReplication')",message="spec.minSyncReplicas needs spec.mysql.semiSync.enabled: true; without semi-synchronous replication nobody acknowledges"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || (has(self.mysql) && has(self.mysql.semiSync) && self.mysql.semiSync.enabled) || self.maxSyncReplicas == 0 || (has(self.replication) && self.replication.mode == 'groupReplication')",message="spec.maxSyncReplicas needs spec.mysql.semiSync.enabled: true; without semi-synchronous replication nobody acknowledges"
@@ -123,6 +126,10 @@ type ClusterSpec struct {
 	// +optional
 	Backup *BackupDefaults `json:"backup,omitempty"`
 
+	// Replica has the primary follow the running server that bootstrap.recovery.source
+	// names, once its data were copied, and take no writes.
+	// +optional
+	Replica *ReplicaSpec `json:"replica,omitempty"`
 	// ExternalClusters are those whose backups this one may begin with.
 	// +listType=map
 	// +listMapKey=name

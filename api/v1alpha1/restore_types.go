@@ -2,6 +2,24 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+// ReplicaSpec is whether the Cluster follows an external server.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.enabled) && !self.enabled || has(self.source) && self.source.size() > 0",message="spec.replica.source is needed: name the running server of spec.externalClusters that this Cluster is to follow"
+type ReplicaSpec struct {
+	// Enabled: the primary follows the server, read-only. When it is false, the
+	// primary takes writes as soon as it has all that the server has executed; then
+	// it cannot be true again.
+	// +kubebuilder:default=true
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+	// Source names the server. It is the one of bootstrap.recovery.source.
+	// +optional
+	Source string `json:"source,omitempty"`
+}
+
+// FollowsServer reports whether the primary follows an external server; it does not where there is no promotion.
+func (p *PromotionStatus) FollowsServer() bool { return p != nil && p.Follows != "" }
+
 // ExternalCluster is what lies outside of this Cluster: backups of another one, or a running server.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.objectStore) || !has(self.connectionParameters)",message="an entry of spec.externalClusters has either objectStore (backups of another Cluster) or connectionParameters (a running server); make two entries of it"

@@ -207,7 +207,8 @@ type ContinuousArchivingStatus struct {
 	CompleteSince *metav1.Time `json:"completeSince,omitempty"`
 }
 
-// PromotionStatus permits one instance to be writable in one epoch.
+// PromotionStatus permits one instance to be the primary in one epoch: to be writable,
+// or to follow an external server.
 type PromotionStatus struct {
 	Epoch    int64  `json:"epoch"`
 	Instance string `json:"instance"`
@@ -242,6 +243,10 @@ type PromotionStatus struct {
 	PodUID string `json:"podUID,omitempty"`
 	// +optional
 	Node string `json:"node,omitempty"`
+	// Follows names the external server, one of spec.externalClusters, from which
+	// the primary replicates, read-only; absent where it takes writes.
+	// +optional
+	Follows string `json:"follows,omitempty"`
 	// LosslessSince is the first epoch since when every acknowledged write is
 	// known to be on requiredAcks replicas, or on the next primary.
 	// +optional

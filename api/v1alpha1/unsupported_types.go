@@ -9,16 +9,12 @@ type Unsupported struct{}
 
 // UnsupportedClusterFields are refused wherever they are set; an empty list sets nothing.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.replica)",message="spec.replica is not supported yet: this Cluster would be a second primary and not a replica of another; remove it to make an independent Cluster"
 // +kubebuilder:validation:XValidation:rule="!has(self.binlogStorage)",message="spec.binlogStorage is not supported yet: binary logs are on the instance's volume; remove it and make spec.storage.size larger"
 // +kubebuilder:validation:XValidation:rule="!has(self.imageCatalogRef)",message="spec.imageCatalogRef is not supported yet; name the image in spec.imageName"
 // +kubebuilder:validation:XValidation:rule="!has(self.rootPasswordSecret)",message="spec.rootPasswordSecret is not supported yet: root's password is made by the operator and is in the Secret CLUSTER-root, where you may change it; remove it"
 // +kubebuilder:validation:XValidation:rule="!has(self.envFrom) || self.envFrom.size() == 0",message="spec.envFrom is not supported yet; name the variables in spec.env"
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountTemplate)",message="spec.serviceAccountTemplate is not supported yet; put labels and annotations into spec.inheritedMetadata"
 type UnsupportedClusterFields struct {
-	// Replica is not supported yet.
-	// +optional
-	Replica *Unsupported `json:"replica,omitempty"`
 	// BinlogStorage is not supported yet.
 	// +optional
 	BinlogStorage *Unsupported `json:"binlogStorage,omitempty"`

@@ -104,6 +104,14 @@ func FirstData(spec *v1alpha1.ClusterSpec) core.DataOrigin {
 	}
 }
 
+// Follows is the external server that the primary is to follow; "" for none.
+func Follows(spec *v1alpha1.ClusterSpec) string {
+	if r := spec.Replica; r != nil && (r.Enabled == nil || *r.Enabled) {
+		return r.Source
+	}
+	return ""
+}
+
 // Source is what spec.bootstrap.recovery.source names; nil when it names nothing, or nothing that there is.
 func Source(spec *v1alpha1.ClusterSpec) *v1alpha1.ExternalCluster {
 	if spec.Bootstrap == nil || spec.Bootstrap.Recovery == nil {

@@ -56,6 +56,7 @@ func Cluster(c *v1alpha1.Cluster, objs *Objects) (core.Cluster, error) {
 		Name: c.Name, Generation: c.Generation, Deleting: c.DeletionTimestamp != nil,
 		Wanted: int(c.Spec.Instances), Topology: declared.Topology(&c.Spec), Durability: Durability(&c.Spec),
 		FirstData:       declared.FirstData(&c.Spec),
+		Follows:         declared.Follows(&c.Spec),
 		FailoverDelay:   time.Duration(c.Spec.FailoverDelay) * time.Second,
 		SwitchoverLimit: declared.SwitchoverLimit(&c.Spec),
 		SwitchoverPause: declared.SwitchoverPause(&c.Spec),

@@ -61,7 +61,7 @@ func promotionFrom(p *v1alpha1.PromotionStatus) (*core.Promotion, error) {
 		return nil, fmt.Errorf("status.promotion.requiredGTID: %w", err)
 	}
 	return &core.Promotion{Epoch: p.Epoch, Instance: p.Instance, Proof: core.Proof(p.Proof),
-		Evidence: p.Evidence, From: p.From,
+		Evidence: p.Evidence, From: p.From, Follows: p.Follows,
 		RequiredGTID: required, RequiredAcks: int(p.RequiredAcks), AcksOrder: p.AcksOrder,
 		OrderedAcks: int(p.OrderedAcks), GrantedAt: timeFrom(p.GrantedAt),
 		PodUID: p.PodUID, Node: p.Node, WritableSince: timeFrom(p.WritableSince),
@@ -135,7 +135,7 @@ func promotionTo(p *core.Promotion) *v1alpha1.PromotionStatus {
 		return nil
 	}
 	return &v1alpha1.PromotionStatus{Epoch: p.Epoch, Instance: p.Instance, Proof: string(p.Proof),
-		Evidence: p.Evidence, From: p.From,
+		Evidence: p.Evidence, From: p.From, Follows: p.Follows,
 		RequiredGTID: p.RequiredGTID.String(), RequiredAcks: int32(p.RequiredAcks), AcksOrder: p.AcksOrder,
 		OrderedAcks: int32(p.OrderedAcks), GrantedAt: timeTo(p.GrantedAt),
 		PodUID: p.PodUID, Node: p.Node, WritableSince: timeTo(p.WritableSince),

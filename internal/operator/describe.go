@@ -149,7 +149,10 @@ func refusalOrPhase(s core.Status) string {
 func conditions(s core.Status, c core.Cluster) []metav1.Condition {
 	takesWrites := s.Diagnosis.EndsCommits()
 	because, ready := refusalOrPhase(s), string(s.Phase)
-	if !takesWrites {
+	switch {
+	case s.Diagnosis == core.PrimaryFollows:
+		ready = string(s.Diagnosis)
+	case !takesWrites:
 		ready = because
 	}
 	available := s.State == core.StateHealthy || s.State == core.StateDegraded

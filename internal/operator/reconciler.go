@@ -206,7 +206,7 @@ func (r *Reconciler) isUrgent(c *v1alpha1.Cluster) bool {
 	if p == nil {
 		return false
 	}
-	return c.Status.Operation != nil || !r.streams.takesWrites(c.Namespace, p.Instance)
+	return c.Status.Operation != nil || !r.streams.isPrimary(c.Namespace, p.Instance)
 }
 
 // lacksLease reports whether the Cluster should have a Lease, and the record was not there when it

@@ -21,12 +21,13 @@ import (
 )
 
 // recovery keeps the Secret by which the first instance of a Cluster finds the backup that
-// it restores, or the server that it copies. Once there are data nobody needs it, and it goes.
+// it restores, or the server that it copies. Once there are data, and no instance follows the server, nobody needs it,
+// and it goes.
 func (p *prerequisites) recovery(ctx context.Context, c *v1alpha1.Cluster) error {
 	if c.Spec.Bootstrap == nil || c.Spec.Bootstrap.Recovery == nil {
 		return nil
 	}
-	if c.Status.EstablishedAt != nil {
+	if c.Status.EstablishedAt != nil && !c.Status.Promotion.FollowsServer() {
 		return p.drop(ctx, c, &corev1.Secret{}, resources.Names(c.Name).RecoverySecret())
 	}
 	task, files, err := p.beginsWith(ctx, c)

@@ -210,8 +210,8 @@ func (s *Streams) Heard(namespace, instance string) words {
 	return words{}
 }
 
-// takesWrites reports whether an instance is heard and says that it takes writes.
-func (s *Streams) takesWrites(namespace, instance string) bool {
+// isPrimary reports whether an instance is heard and says that it is the primary.
+func (s *Streams) isPrimary(namespace, instance string) bool {
 	st := s.stream(namespace, instance)
 	if st == nil {
 		return false
@@ -219,7 +219,7 @@ func (s *Streams) takesWrites(namespace, instance string) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	report, known := st.words.Report.Get()
-	return known && report.TakesWrites()
+	return known && report.IsPrimary()
 }
 
 // Lag returns how far an instance is behind its primary, while it is heard, and receives and

@@ -61,5 +61,5 @@ func (q *urgentFirst) AddWithOpts(o priorityqueue.AddOpts, clusters ...reconcile
 // take writes.
 func (r *Reconciler) cannotBeWritten(cluster types.NamespacedName) bool {
 	primary := r.clusters.primary(cluster)
-	return primary != "" && !r.streams.takesWrites(cluster.Namespace, primary)
+	return primary != "" && !r.streams.isPrimary(cluster.Namespace, primary)
 }

@@ -56,7 +56,8 @@ func Build(f Facts) Report {
 		FailingSince: timeOf(s.PrimaryFailingSince),
 		Happening:    cmp.Or(s.PhaseReason, "the operator has not said anything about this Cluster yet"),
 		Operation:    operationOf(s.Operation), Promotion: promotionOf(s.Promotion),
-		Durability: durabilityOf(&f), Fenced: slices.Clone(s.FencedInstances), Bounds: boundsOf(&f),
+		Durability: durabilityOf(&f), Follows: followsOf(&f), Bounds: boundsOf(&f),
+		Fenced: slices.Clone(s.FencedInstances),
 		Wanted: int(c.Spec.Instances), Ready: int(s.ReadyInstances),
 		NotOK: conditionsNotOK(s.Conditions), Connect: connect(&f),
 	}

@@ -314,7 +314,7 @@ var situations = map[string]func() *Facts{
 	"provisioning": provisioning, "diverged": diverged, "degraded": degraded,
 	"unreachable": unreachable, "writes-wait": writesWait, "not-permitted": notPermitted, "untouched": untouched,
 	"fenced-primary": fencedPrimary, "bounded": bounded, "outage": outage, "full": full,
-	"restoring": isRestored, "restoring-files": restoringFiles,
+	"restoring": isRestored, "restoring-files": restoringFiles, "following": following, "taking-over": takingOver,
 }
 
 func TestTheTableOfEachSituation(t *testing.T) {

@@ -122,6 +122,11 @@ func mayOverride(c *v1alpha1.Cluster, to string, said words) error {
 			"from here (%s). If the operator does not run, that word is old, and nobody would carry this out: nothing was done. See that it runs (%s), give it half a minute, and look again: kubectl cnmsql status %s -n %s",
 			s.Promotion.Instance, s.Diagnosis, s.Promotion.Instance, cmp.Or(said[s.Promotion.Instance].Problem,
 				"it was not asked"), findOperator, c.Name, c.Namespace)
+	case s.Diagnosis == string(core.PrimaryFollows) && !(takesOver(c) && to == s.Promotion.Instance):
+		return fmt.Errorf("the primary %s of %s follows %s, and nobody takes writes, so that there is nothing to "+
+			"override and nothing was done. To take over from %[3]s: set spec.replica.enabled: false; to have another "+
+			"instance follow it: kubectl cnmsql promote %s %s -n %s", s.Promotion.Instance, c.Name,
+			s.Promotion.Follows, c.Name, to, c.Namespace)
 	case s.Diagnosis == string(core.PrimaryLostTransactions):
 		return fmt.Errorf("the primary %s of %s takes writes, and has lost transactions that replicas hold. Nobody is "+
 			"promoted before you have decided which copy is right, and nothing was done. Stop the application now; "+
@@ -215,6 +220,10 @@ func whoElseWrites(s *v1alpha1.ClusterStatus, to string, said words) []string {
 	former := s.Promotion.Instance
 	if isPast(s, said) {
 		return []string{whoWroteLast(s, to, said)}
+	}
+	if s.Promotion.Follows != "" && to == former {
+		return []string{fmt.Sprintf("%s is to take writes, and to follow %s no more (epoch %d).", to,
+			s.Promotion.Follows, s.PrimaryEpoch)}
 	}
 	if to == former {
 		return []string{fmt.Sprintf("Promoting %s again (epoch %d): it is the last that was permitted to take "+

@@ -47,6 +47,9 @@ func whatIsLost(c *v1alpha1.Cluster, to string, said words) []string {
 			}
 		}
 	}
+	if r, known := said[to].Report.Get(); known && lostOfServer(c, r) != "" {
+		out = append(out, lostOfServer(c, r))
+	}
 	out = append(out, atLeast(c, to, mine)...)
 	out = append(out, promised(c, silent)...)
 	if best != "" {

@@ -58,6 +58,8 @@ type Report struct {
 	Group *Group `json:"group,omitempty"`
 	// Fenced instances were taken out of service by somebody.
 	Fenced []string `json:"fencedInstances,omitempty"`
+	// Follows is the external server that the primary follows; nil where it takes writes.
+	Follows *Follows `json:"follows,omitempty"`
 	// Bounds are those that the user set to failovers; nil without any.
 	Bounds *Bounds `json:"failoverBounds,omitempty"`
 	// Backups in short: the last one, and how the archive goes.

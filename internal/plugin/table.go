@@ -286,7 +286,7 @@ func row(in Instance, reference bool) map[string]string {
 	if !reference {
 		lacks, errant = number(in.Lacks), number(in.Errant)
 	}
-	if !reference && (!in.Live || in.Source != "") {
+	if in.Source != "" || !reference && !in.Live {
 		lag, source = seconds(in.Lag), cmp.Or(in.Source, "?")
 	}
 	state, role, restarts := in.State, in.Role, "?"

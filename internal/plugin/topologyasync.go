@@ -24,6 +24,8 @@ func (async) writable(f *Facts) (Writable, string) {
 		return writableByDiagnosis(f, p.Instance)
 	case r.WritableEpoch != p.Epoch:
 		return WritableNo, fmt.Sprintf("%s is %s and does not accept writes", p.Instance, describeState(r))
+	case r.Follows != "":
+		return WritableNo, fmt.Sprintf("%s follows %s, and takes no writes", p.Instance, r.Follows)
 	case hangs(r):
 		return WritableUnknown, p.Instance + hangsText
 	case r.LacksSpace():
@@ -46,8 +48,11 @@ func (async) place(in *Instance, f *Facts, r *core.Report) {
 	if r.TakesWrites() && in.Role != v1alpha1.RolePrimary {
 		in.note("accepts writes in epoch %d, which is not the present one", r.WritableEpoch)
 	}
-	if r.Server != nil && in.Role != v1alpha1.RolePrimary {
+	if r.Server != nil && (in.Role != v1alpha1.RolePrimary || r.Follows != "") {
 		in.fromReplication(r.Server.Replication)
+	}
+	if in.Role == v1alpha1.RolePrimary && r.Follows != "" {
+		in.Source = r.Follows
 	}
 }
 
@@ -122,7 +127,13 @@ func (async) outcome(a whatif.Answer) string {
 
 func (async) opening() string { return " takes the lease and opens" }
 
-func (async) promise(p page, r Report) { p.line("Durability", "%s", durabilityText(r.Durability)) }
+func (async) promise(p page, r Report) {
+	if r.Follows != nil {
+		p.line("Follows", "%s", followsText(r.Follows))
+		return
+	}
+	p.line("Durability", "%s", durabilityText(r.Durability))
+}
 
 func (async) columns() []string {
 	return []string{"INSTANCE", "ROLE", "STATE", "READY", "LAG", "LACKS", "ERRANT", "SOURCE",

@@ -119,7 +119,7 @@ func TestWhatIsNotSupportedYetIsRefusedForEveryClient(t *testing.T) {
 		"backup: {reclaimPolicy: Delete}":                                "Delete with spec.backup.objectStore",
 		"backup: {reclaimPolicy: recycle}":                               "must be Retain, or Delete",
 		"externalClusters: [{name: other, password: {name: a, key: b}}]": "go with connectionParameters",
-		"replica: {enabled: true, source: other}":                        "would be a second primary",
+		"replica: {enabled: true, source: other}":                        "must name the same one",
 		"certificates: {serverCASecret: mine}":                           "leave nothing but serverAltDNSNames",
 		"certificates: {serverAltDNSNames: ['db.x.org:1']}":              "serverAltDNSNames",
 		"binlogStorage: {size: 1Gi}": "spec.binlogStorage is not " +

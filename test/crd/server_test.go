@@ -42,3 +42,42 @@ func TestARunningServerToBeginWith(t *testing.T) {
 		})
 	}
 }
+
+// TestAServerToFollow holds the rules of spec.replica: a Cluster follows the server that it is a copy of, and none any
+// more once it has taken writes.
+func TestAServerToFollow(t *testing.T) {
+	c := api(t)
+	const server = "externalClusters: [{name: old, connectionParameters: {host: h, user: u}, " +
+		"password: {name: s, key: password}, sslRootCert: {name: s, key: ca.crt}}]"
+	const begins = "bootstrap: {recovery: {source: old}}, " + server
+	for spec, refused := range map[string]string{
+		"{" + begins + ", replica: {source: old}}":                "",
+		"{" + begins + ", replica: {source: old, enabled: true}}": "",
+		"{" + begins + ", replica: {enabled: false}}":             "",
+		"{" + begins + ", replica: {}}":                           "spec.replica.source is needed",
+		"{" + begins + ", replica: {source: new}}":                "must name the same one",
+		"{" + server + ", replica: {source: old}}":                "must name the same one",
+		"{replica: {enabled: false}}":                             "",
+		"{" + begins + ", instances: 3, replica: {source: old}, " +
+			"replication: {mode: groupReplication}}": "follows no other server",
+		"{bootstrap: {recovery: {source: old}}, externalClusters: [{name: old, objectStore: " + somewhere + "}], " +
+			"replica: {source: old}}": "must have connectionParameters",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			judge(t, c.Create(context.Background(), cluster(t, "follows", spec), client.DryRunAll), refused)
+		})
+	}
+	for status, refused := range map[string]string{
+		`{"epoch":1,"instance":"db-1","proof":"Bootstrap","follows":"old"}`: "",
+		`{"epoch":2,"instance":"db-1","proof":"Bootstrap"}`:                 "this Cluster takes writes of its own",
+	} {
+		t.Run(status, func(t *testing.T) {
+			ctx := context.Background()
+			u := cluster(t, "took", "{"+begins+", replica: {enabled: false}}")
+			judge(t, c.Create(ctx, u), "")
+			t.Cleanup(func() { judge(t, c.Delete(ctx, u), "") })
+			judge(t, c.Status().Patch(ctx, u, merge(`{"status":{"promotion":`+status+`}}`)), "")
+			judge(t, c.Patch(ctx, u, merge(`{"spec":{"replica":{"enabled":true,"source":"old"}}}`)), refused)
+		})
+	}
+}
