@@ -22,6 +22,7 @@ func shopCluster() *v1alpha1.Cluster {
 		Secret: &v1alpha1.LocalObjectReference{Name: "keeper"}, CharacterSet: "utf8mb4",
 		PostInitSQL: []string{"CREATE TABLE t (i INT)"}}}
 	c.Spec.ExternalClusters = []v1alpha1.ExternalCluster{{Name: "ancestor", ObjectStore: storeSpec()}}
+	c.Spec.Replica = &v1alpha1.ReplicaSpec{Source: "ancestor"}
 	c.Spec.FailoverPolicy = &v1alpha1.FailoverPolicy{PreferredPrimary: []string{"demo-1"}}
 	c.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone",
 		WhenUnsatisfiable: corev1.DoNotSchedule,
@@ -74,7 +75,7 @@ func TestARestoreIsAppliedAsItIsPrinted(t *testing.T) {
 	}
 	from := c.Spec.Bootstrap.Recovery
 	if from.Source != "demo" || from.RecoveryTarget.TargetTime != "2026-03-01T02:50:00Z" ||
-		c.Spec.ExternalClusters[0].ObjectStore.Bucket != "backups" {
+		c.Spec.ExternalClusters[0].ObjectStore.Bucket != "backups" || c.Spec.Replica != nil {
 		t.Errorf("it begins with %+v of %+v", from, c.Spec.ExternalClusters)
 	}
 	if !strings.Contains(s.out.String(), "Created the Cluster fresh. To follow: kubectl cnmsql status fresh -n shop") {

@@ -21,7 +21,7 @@ func restored(c *v1alpha1.Cluster, w restoreWish) *v1alpha1.Cluster {
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: w.name}, Spec: *c.Spec.DeepCopy()}
 	recovery := &v1alpha1.RecoverySpec{RecoveryTarget: w.recoveryTarget()}
 	out.Spec.ImageName = resources.Image(c, "") // the server that the data are of
-	out.Spec.ExternalClusters = nil
+	out.Spec.ExternalClusters, out.Spec.Replica = nil, nil
 	if w.backup != "" {
 		recovery.Backup = &v1alpha1.BackupReference{Name: w.backup}
 	} else {

@@ -76,7 +76,7 @@ func inputHash(c *v1alpha1.Cluster, instance string, o PodOptions) string {
 	spec.MaxSwitchoverDelay, spec.MaxSwitchoverPause, spec.SmartShutdownTimeout = 0, 0, nil
 	spec.Managed, spec.EnablePDB, spec.Certificates, spec.InheritedMetadata = nil, nil, nil, nil
 	spec.InPlaceInstanceManagerUpdates, spec.EnableSuperuserAccess = false, false
-	spec.ExternalClusters = nil
+	spec.ExternalClusters, spec.Replica = nil, nil
 	// These say what is so anyway.
 	spec.FixedClusterFields = v1alpha1.FixedClusterFields{}
 	spec.UnsupportedClusterFields = v1alpha1.UnsupportedClusterFields{}

@@ -119,6 +119,7 @@ var hashCases = map[string]struct {
 		c.Spec.Managed, c.Spec.Certificates = &v1alpha1.ManagedSpec{}, &v1alpha1.CertificatesSpec{}
 		c.Spec.EnablePDB, c.Spec.EnableSuperuserAccess = new(false), true
 		c.Spec.ExternalClusters = []v1alpha1.ExternalCluster{{Name: "other"}}
+		c.Spec.Replica = &v1alpha1.ReplicaSpec{Source: "other"}
 	}, false},
 	"what is so anyway": {func(c *v1alpha1.Cluster, _ *PodOptions) {
 		c.Spec.Monitoring, c.Spec.Upgrade = &v1alpha1.FixedMonitoring{}, &v1alpha1.FixedUpgrade{}
