@@ -325,14 +325,18 @@ func (d *decision) mayVouch(empty *core.Instance) bool {
 		empty.Report.Is(func(r core.Report) bool { return !r.Withholds(d.Status.Promotion.Epoch + 1) })
 }
 
-// beginRemoval has the victim stop receiving, if commits go on without it once it is removed. A
+// beginRemoval has the victim stop receiving, if commits go on without it once it is removed. That it
+// does not receive at this moment is no reason to have it promise that: it may be about to follow. A
 // primary that was promoted a moment ago is given time: a victim that stops too early, and is
 // missed, makes it be promoted once more.
 func (d *decision) beginRemoval(victim, holder *core.Instance) {
 	p := d.Status.Promotion
 	need, settled := d.wishedWithout(victim, holder), p.WritableSince.Add(attachTime)
+	if p.WritableSince.IsZero() { // this is the first decision that sees it writable
+		settled = d.Now.Add(attachTime)
+	}
 	switch {
-	case !d.enoughWithout(victim, need):
+	case d.receiveBeside(victim) < need:
 		d.Doing(fmt.Sprintf("%s stays for now: without it, each commit needs %s, and %s would receive from %s: "+
 			"bring another replica back first", victim.Name, core.Acknowledgements(need),
 			core.Plural(d.receiveBeside(victim), "replica"), holder.Name))

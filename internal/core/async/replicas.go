@@ -262,17 +262,30 @@ func (d *decision) ordersRefusedBelow(name string) int64 {
 	return until
 }
 
-// isMissed reports whether an instance that is to be removed has received what the primary has not
-// committed, for its acknowledgement was lost on the way. It stopped receiving so as to be removed,
-// and nobody else acknowledges: it has to receive once more, or that commit never ends.
+// isMissed reports whether an instance that is to be removed, and promised for that to receive nothing, has to
+// receive once more, for fewer acknowledge than have to. Either it has received what the primary has not committed,
+// since its acknowledgement was lost on the way: that commit would never end. Or those who stay do not hold what it
+// holds, and do not receive: it would not be removed, and no commit would end.
 func (d *decision) isMissed(victim *core.Instance) bool {
 	if victim == nil || victim.Name == d.Status.Promotion.Instance {
 		return false
 	}
 	v, answers := serving(victim)
 	p, serves := serving(d.holder())
-	return answers && serves && p.Server.SemiSync.WaitSessions > 0 && d.lacksReplicas(p) &&
-		!p.Server.Executed.Contains(v.Server.Holds())
+	if !answers || !serves || !d.lacksReplicas(p) {
+		return false
+	}
+	isAhead := p.Server.SemiSync.WaitSessions > 0 && !p.Server.Executed.Contains(v.Server.Holds())
+	return isAhead || d.isLastToReceive(victim, v)
+}
+
+// isLastToReceive reports whether an instance that is to be removed, and says r, holds what too few of the others hold,
+// and too few of them receive, but it could. It has been compared.
+func (d *decision) isLastToReceive(victim *core.Instance, r core.Report) bool {
+	holder := d.holder()
+	return eligible(r) && d.isMember(victim.Name) && !slices.Contains(d.Status.Diverged, victim.Name) &&
+		holder.Report.ReadAfter(victim.Report) && d.notHeldElsewhere(r, victim, holder) != "" &&
+		d.receiveBeside(victim) < d.wishedWithout(victim, holder)
 }
 
 // isOf reports whether the report is of the instance's present Pod, and nothing is known to take
