@@ -38,6 +38,7 @@ func (m *manager) order(o control.Order, done func(err string)) {
 		m.orderClone(o.Donor, done)
 	case control.RestartInPlace:
 		m.restart = max(m.restart, o.Epoch)
+		m.vouches.noteStart(m.proc, word{m.w.now, o.Epoch})
 		m.update()
 		done("")
 	case control.SetAcks:

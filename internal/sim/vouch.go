@@ -11,7 +11,8 @@ import (
 type vouching struct {
 	agent.Vouches
 	asking, watching bool
-	// counted is what a peer or the API server said last to one whose mysqld does not run: it may be started on that.
+	// counted is what a peer, the API server or an operator's order said last to one whose mysqld does not run: it may
+	// be started on that.
 	counted word
 	peers   map[string]*manager // standing connections
 }
@@ -129,7 +130,7 @@ func (m *manager) isolateItself(done func()) {
 	})
 }
 
-// word is when another counted on a primary, and in which epoch.
+// word is when another counted on a primary, or an operator had it started, and in which epoch.
 type word struct {
 	at    time.Duration
 	epoch int64
