@@ -98,6 +98,9 @@ func (v *GroupView) HasQuorum() bool {
 	return 2*reached > len(v.Members)
 }
 
+// IsMember reports whether the server is in a group that there is, online or on its way to that.
+func (v *GroupView) IsMember() bool { return v.State == MemberOnline || v.State == MemberRecovering }
+
 // IsQuorate reports whether the server is an online member of a group that has its
 // quorum, as it says itself.
 func (v *GroupView) IsQuorate() bool { return v.State == MemberOnline && v.HasQuorum() }

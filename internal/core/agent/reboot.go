@@ -8,7 +8,7 @@ import "cnmsql.co/internal/core"
 // SeeView takes note of what mysqld says of its group. The order to reboot it is over for a member that is in
 // it: one that is expelled later, in the same epoch, would make a second group.
 func (m *MemberFacts) SeeView(v *core.GroupView) {
-	if v != nil && isMember(v) {
+	if v != nil && v.IsMember() {
 		m.RebootEpoch, m.Failed = 0, ""
 	}
 }
@@ -20,18 +20,13 @@ func (m *MemberFacts) TakeReboot(epoch int64) {
 	}
 }
 
-// isMember reports whether mysqld is in a group that there is.
-func isMember(v *core.GroupView) bool {
-	return v.State == core.MemberOnline || v.State == core.MemberRecovering
-}
-
 // RefusesReboot tells why an order to reboot the group is not obeyed; nil when it is. It may come late: while
 // what it asks for is under way, or is done.
 func (f *Facts) RefusesReboot() *core.Problem {
 	switch {
 	case !f.Server.HasView():
 		return &core.Problem{Reason: core.OrderInGroup, Message: "mysqld of this instance cannot be asked"}
-	case isMember(f.Server.Group):
+	case f.Server.Group.IsMember():
 		return &core.Problem{Reason: core.OrderInGroup,
 			Message: "this instance is " + string(f.Server.Group.State) + " in a group"}
 	case f.Activity == Bootstrapping:

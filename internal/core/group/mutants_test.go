@@ -47,6 +47,7 @@ func (m mutation) expiry(h archive.Holdings) archive.Expiry {
 
 // foundBy are seeds that find what is found late, and are tried first: none is left out for it.
 var foundBy = map[string]uint64{
+	"who recovers in a group counts as in none":                                     2033169,
 	"who was left out joins as others do":                                           555,
 	"a recovery that was ordered is taken for one that came about":                  5884,
 	"the primary is believed to hold whatever a member holds":                       289,
@@ -140,6 +141,19 @@ func mutants() map[string]mutation {
 				if r, reboots := e.(core.RebootGroup); reboots { // and without the look at who holds what
 					p.Effects = append(p.Effects, core.RebootGroup{Instance: "c-1", Epoch: r.Epoch})
 				}
+			}
+		}},
+		"who recovers in a group counts as in none": {observe: func(o *core.Observation) {
+			o.Instances = slices.Clone(o.Instances)
+			for i := range o.Instances {
+				r, known := o.Instances[i].Report.Get()
+				if !known || !r.Server.HasView() || r.Server.Group.State != core.MemberRecovering {
+					continue
+				}
+				server := *r.Server
+				server.Group = &core.GroupView{State: core.MemberOffline}
+				r.Server = &server
+				o.Instances[i].Report = core.Known(r, o.Now, o.Now)
 			}
 		}},
 		"the group is rebooted from whoever comes first": {plan: func(o *core.Observation, p *core.Plan) {

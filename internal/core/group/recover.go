@@ -180,17 +180,6 @@ func isQuorate(in *core.Instance) bool {
 	return known && v.IsQuorate()
 }
 
-// foreignGroup names one who is online in a group with a quorum, and from whom the group
-// may not go on.
-func (d *decision) foreignGroup() string {
-	for i := range d.Instances {
-		if in := &d.Instances[i]; isQuorate(in) {
-			return in.Name
-		}
-	}
-	return ""
-}
-
 // withCompanions adds those who were left out and are online in the same group: the recovery
 // did not come about, and the group of before goes on.
 func (d *decision) withCompanions(recoverySources []*core.Instance) []*core.Instance {
@@ -274,17 +263,6 @@ func (d *decision) takeAsItIs(r *recovery) {
 		fmt.Sprintf("as a human asked for, the group of %s, which has a quorum, is taken as the whole group; %s",
 			strings.Join(members, ", "), d.without()))
 	d.Again = true
-}
-
-// dissolve has the survivors leave what is left of the group, for it to be rebooted by one who
-// holds more.
-func (d *decision) dissolve(r *recovery) {
-	for _, in := range r.survivors {
-		d.Do(core.ReceivePromise{Instance: in.Name, Epoch: d.nextEpoch()})
-	}
-	d.Plan.Carried.Dissolved = d.Cluster.Group.ForceView
-	d.Doing(fmt.Sprintf("%s holds transactions that those who are still online lack: they leave what is left of the "+
-		"group, and it is rebooted", r.more))
 }
 
 // force goes on with the survivors. A surviving primary has everything; so has one who

@@ -91,7 +91,11 @@ var recoveryTable = []transition{
 	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return r.foreign != "" },
 		where: "only excluded instances are online in a group with a quorum",
 		does:  "refused: `SplitBrain`", do: (*decision).refuseForeign},
-	{from: []recoveryState{groupOutage, groupWithoutQuorum}, when: func(r *recovery) bool { return r.unproven != "" },
+	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return r.unheard != "" },
+		where: "an instance recovers in a group with a quorum, in whose view one is online who is not heard",
+		does:  "refused: `QuorumPresent`", do: (*decision).refuseLiving},
+	{from: []recoveryState{groupOutage, groupWithoutQuorum},
+		when:  func(r *recovery) bool { return r.unproven != "" },
 		where: "a recovery was begun and never seen, and both sides may hold more since",
 		does:  "refused: `NoSafeSurvivor`", do: (*decision).refuseUnproven},
 	{from: []recoveryState{groupOutage, groupWithoutQuorum},
@@ -111,14 +115,16 @@ var recoveryTable = []transition{
 		where: "the same, and it lacks what an excluded instance holds, and it was not accepted that this is lost: " +
 			"the group may have taken that one back while nobody was heard",
 		does: "refused: `NoSafeSurvivor`", do: (*decision).refuseRebootGap},
-	{from: []recoveryState{groupOutage, groupWithoutQuorum},
-		when:  func(r *recovery) bool { return len(r.survivors) == 0 },
-		where: "no survivor; one instance holds all",
-		does:  "it reboots the group (`QuorumRecoveryForced`); all others are excluded",
+	{from: []recoveryState{groupWithoutQuorum},
+		when: func(r *recovery) bool { return r.mustReboot() && len(r.members) > 0 },
+		where: "the same, and one holds all; instances are `ONLINE` or `RECOVERING` in what is left of a group, " +
+			"excluded or not",
+		does: "these leave it first, so that no group is made beside one that may go on",
+		do:   (*decision).dissolve},
+	{from: []recoveryState{groupOutage, groupWithoutQuorum}, when: (*recovery).mustReboot,
+		where: "the same, and nobody is in a group",
+		does:  "the one that holds all reboots it (`QuorumRecoveryForced`); all others are excluded",
 		do:    (*decision).reboot, then: []recoveryState{groupUnderWay}},
-	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return r.more != "" },
-		where: "an instance holds what the survivors lack, and one holds all",
-		does:  "the survivors leave what is left of the group, so that it can be rebooted", do: (*decision).dissolve},
 	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return r.leader == nil },
 		where: "no survivor is known to hold all that the survivors hold",
 		does:  "refused: `NoSafeSurvivor`", do: (*decision).refuseLeaderless},
@@ -129,6 +135,9 @@ var recoveryTable = []transition{
 		where: "the survivor that holds all lacks what was seen in the group, or its view is an earlier one than was " +
 			"seen, and it was not accepted that this is lost",
 		does: "refused: `NoSafeSurvivor`", do: (*decision).refuseGap},
+	{from: []recoveryState{groupWithoutQuorum}, when: func(r *recovery) bool { return len(r.recovering) > 0 },
+		where: "one survivor holds all that the survivors hold; others recover in a group with a quorum",
+		does:  "those leave it first, so that no quorum is forced beside it", do: (*decision).dissolveRecovering},
 	{from: []recoveryState{groupWithoutQuorum}, where: "one survivor holds all that the survivors hold",
 		does: "it forces the quorum with those it reaches (`QuorumRecoveryForced`); all others are excluded",
 		do:   (*decision).force, then: []recoveryState{groupUnderWay}},
@@ -153,8 +162,7 @@ type recovery struct {
 	online  []*core.Instance
 	apart   *core.Instance
 	isWhole bool
-	// foreign names one that is excluded, and online in a group with a quorum.
-	foreign string
+	beside
 	// unproven is why it is not known from whom to go on.
 	unproven string
 	starting []string
@@ -166,6 +174,17 @@ type recovery struct {
 	loss
 	rebooter
 	isFenced func(*core.Instance) bool
+}
+
+// beside is who is in a group beside which another might be made.
+type beside struct {
+	// foreign names one that is excluded, and online in a group with a quorum.
+	foreign string
+	// members are online or recover in what is left of any group. Of these, those of recovering are in one that
+	// has its quorum by their own word: one of them may become online, and take writes.
+	members, recovering []*core.Instance
+	// unheard tells of one of recovering in whose view somebody is online who is not heard.
+	unheard string
 }
 
 // isLossOpen reports whether something is known to be missing, and nobody has said that it may be lost.
@@ -227,7 +246,7 @@ func (d *decision) weigh(r *recovery) {
 	sources := d.recoverySources()
 	r.survivors = d.survivors()
 	r.isOutdated = d.isOutdated(r.survivors)
-	r.online, r.foreign = d.withCompanions(inQuorum(sources)), d.foreignGroup()
+	r.online, r.beside = d.withCompanions(inQuorum(sources)), d.lookBeside()
 	r.apart, r.isWhole = d.lookAtGroup(r.online)
 	r.unproven, r.starting = d.unproven(), d.starting()
 	r.more = d.holdsMore(r.survivors)
