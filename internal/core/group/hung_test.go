@@ -95,6 +95,12 @@ func (s *sim) checkKilled(in *instance) {
 func isOnline(in *instance) bool { return in.state == "" }
 func inGroup(in *instance) bool  { return isOnline(in) || in.state == core.MemberRecovering }
 
+// hasSay reports whether the member is online, and not one that the group went on without, or was told to: who was to
+// go on, and hangs, may have done so alone. mysqld answers nobody while its members are forced either.
+func (s *sim) hasSay(in *instance) bool {
+	return isOnline(in) && !s.cluster.Status.Group.Excludes(in.name)
+}
+
 // goesOnWithout reports whether the other members that reach each other, of those that count, are a majority.
 func (s *sim) goesOnWithout(in *instance, counts func(*instance) bool) bool {
 	for _, lead := range s.view {
@@ -156,7 +162,7 @@ func (s *sim) endHangs(step func(int) string) string {
 		s.hangs(in)
 	}
 	if in := s.get(s.primary); in != nil && in.isHung() {
-		awaited := s.goesOnWithout(in, isOnline) && s.goesOnWhenAllLeft(in) && s.knowsMajority(in) &&
+		awaited := s.goesOnWithout(in, s.hasSay) && s.goesOnWhenAllLeft(in) && s.knowsMajority(in) &&
 			s.areMostHeard(in) && !s.isPast()
 		if why := step(30); why != "" {
 			return why

@@ -61,11 +61,18 @@ func (d *decision) refuseUnheard(r *recovery) {
 		"of which too few can be asked: forcing another would split it")
 }
 
+// refuseForeign tells first of one that was to go on and hangs: restarted, it tells whether it has.
 func (d *decision) refuseForeign(r *recovery) {
+	what := "Bring them back, and stop the Pods of those who were left out; or, if they are gone for good, delete " +
+		"their PersistentVolumeClaims, then their Pods, and ask again"
+	if hung := d.named(func(in *core.Instance) bool {
+		return !d.g.WentOnWithout(in.Name) && in.Report.Is(isHung)
+	}); len(hung) > 0 {
+		what = "Of " + strings.Join(hung, ", ") + " mysqld hangs: delete the Pod first, and ask again when it is back"
+	}
 	d.refuse(core.RefusalSplitBrain, r.foreign+" was left out by the last recovery, and is online in a group of its "+
-		"own that has a quorum; "+
-		"those whom the group went on with are not, and may have acknowledged writes since. Bring them back, and stop the Pods of those who were left out; "+
-		"or, if they are gone for good, delete their PersistentVolumeClaims, then their Pods, and ask again")
+		"own that has a quorum; those whom the group went on with are not, and may have acknowledged writes since. "+
+		what)
 }
 
 func (d *decision) refuseUnproven(r *recovery) { d.refuse(core.RefusalNoSafeSurvivor, r.unproven) }
