@@ -16,10 +16,14 @@ func (d *decision) lookBeside() beside {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		v, heard := viewOf(in)
-		if !heard || !v.IsMember() {
+		switch {
+		case !heard:
 			continue
+		case v.IsMember():
+			b.members = append(b.members, in)
+		case in.Report.Is(isJoining):
+			b.joining = append(b.joining, in)
 		}
-		b.members = append(b.members, in)
 		if v.State != core.MemberRecovering || !v.HasQuorum() {
 			continue
 		}
@@ -30,6 +34,9 @@ func (d *decision) lookBeside() beside {
 	}
 	return b
 }
+
+// isJoining reports whether mysqld looks for a group to join.
+func isJoining(r core.Report) bool { return r.Reason == core.MemberJoining }
 
 // onlineUnheard names one who is online in a view, and does not tell, now, where it is; "" where there is none.
 func (d *decision) onlineUnheard(v *core.GroupView) string {
@@ -66,7 +73,7 @@ func (d *decision) dissolve(r *recovery) {
 		what = "what is left of the group, for " + r.more + " holds transactions that those who are still online lack"
 		d.Plan.Carried.Dissolved = d.Cluster.Group.ForceView
 	}
-	d.haveLeaveFirst(r.members, what, r.lead.Name+" reboots it")
+	d.haveLeaveFirst(r.inTheWay(), what, r.lead.Name+" reboots it")
 }
 
 // dissolveRecovering has those leave who recover in a group that has its quorum, and is not the one that is forced.
@@ -83,5 +90,5 @@ func (d *decision) haveLeaveFirst(members []*core.Instance, what, then string) {
 		d.Do(core.ReceivePromise{Instance: in.Name, Epoch: d.nextEpoch()})
 	}
 	d.Block(core.RefusalQuorumLost, fmt.Sprintf("the group has lost its quorum; the recovery that was asked for waits "+
-		"until %s left %s. Then %s", agree(names, "has", "have"), what, then))
+		"until %s out of %s. Then %s", agree(names, "is", "are"), what, then))
 }

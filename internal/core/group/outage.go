@@ -99,6 +99,8 @@ func (d *decision) awaits(in *core.Instance) string {
 		return "its mysqld does not answer"
 	case !heard, !d.isFresh(in), !in.Pod.Known(), !in.Volume.Known():
 		return nothingNew
+	case isJoining(r):
+		return "it looks for a group"
 	}
 	return ""
 }

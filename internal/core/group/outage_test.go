@@ -193,10 +193,12 @@ func TestAfterAnOutageTheOperatorActsOnlyOnWhatItKnows(t *testing.T) {
 		change func(*core.Observation)
 		says   string
 	}{
-		"all is well":             {func(*core.Observation) {}, "c-1, which holds all that any instance holds, reboots the group"},
-		"a word is old":           {func(o *core.Observation) { agedReport(&o.Instances[1], o.Now) }, "The operator waits for c-2 (nothing new is known of it)"},
-		"a volume is not known":   {func(o *core.Observation) { o.Instances[1].Volume = core.Fact[core.Volume]{} }, "The operator waits for c-2 (nothing new is known of it)"},
-		"one is being stopped":    {report(func(r *core.Report) { r.Terminating = true }), "The operator waits for c-2 (it is being stopped)"},
+		"all is well":           {func(*core.Observation) {}, "c-1, which holds all that any instance holds, reboots the group"},
+		"a word is old":         {func(o *core.Observation) { agedReport(&o.Instances[1], o.Now) }, "The operator waits for c-2 (nothing new is known of it)"},
+		"a volume is not known": {func(o *core.Observation) { o.Instances[1].Volume = core.Fact[core.Volume]{} }, "The operator waits for c-2 (nothing new is known of it)"},
+		"one is being stopped":  {report(func(r *core.Report) { r.Terminating = true }), "The operator waits for c-2 (it is being stopped)"},
+		"one joins": {report(func(r *core.Report) { r.Reason = core.MemberJoining }),
+			"The operator waits for c-2 (it looks for a group)"},
 		"one says no group":       {report(func(r *core.Report) { r.Server.Group = nil }), "The operator waits for c-2 (nothing new is known of it)"},
 		"one is still in a group": {report(func(r *core.Report) { r.Server.Group = &core.GroupView{State: core.MemberError} }), "c-1, c-3 cannot join a group without a quorum"},
 		"one found that it has diverged": {report(func(r *core.Report) { r.Errant = gtid.MustParse(groupUUID + ":9") }),

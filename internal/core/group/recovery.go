@@ -115,11 +115,11 @@ var recoveryTable = []transition{
 		where: "the same, and it lacks what an excluded instance holds, and it was not accepted that this is lost: " +
 			"the group may have taken that one back while nobody was heard",
 		does: "refused: `NoSafeSurvivor`", do: (*decision).refuseRebootGap},
-	{from: []recoveryState{groupWithoutQuorum},
-		when: func(r *recovery) bool { return r.mustReboot() && len(r.members) > 0 },
+	{from: []recoveryState{groupOutage, groupWithoutQuorum},
+		when: func(r *recovery) bool { return r.mustReboot() && len(r.inTheWay()) > 0 },
 		where: "the same, and one holds all; instances are `ONLINE` or `RECOVERING` in what is left of a group, " +
-			"excluded or not",
-		does: "these leave it first, so that no group is made beside one that may go on",
+			"excluded or not, or others than that one are about to join",
+		does: "these leave it first, and stay out, so that no group is made beside one that may go on",
 		do:   (*decision).dissolve},
 	{from: []recoveryState{groupOutage, groupWithoutQuorum}, when: (*recovery).mustReboot,
 		where: "the same, and nobody is in a group",
@@ -183,6 +183,8 @@ type beside struct {
 	// members are online or recover in what is left of any group. Of these, those of recovering are in one that
 	// has its quorum by their own word: one of them may become online, and take writes.
 	members, recovering []*core.Instance
+	// joining are in none, and their mysqld looks for one, which it cannot be told to stop.
+	joining []*core.Instance
 	// unheard tells of one of recovering in whose view somebody is online who is not heard.
 	unheard string
 }
@@ -206,6 +208,13 @@ type rebooter struct {
 
 // mustReboot reports whether nobody who is online can go on, so that the group has to be rebooted.
 func (r *recovery) mustReboot() bool { return len(r.survivors) == 0 || r.more != "" }
+
+// inTheWay are those who have to be out of any group before lead makes one. That it makes one ends its own search.
+func (r *recovery) inTheWay() []*core.Instance {
+	return slices.Concat(r.members, slices.DeleteFunc(slices.Clone(r.joining), func(in *core.Instance) bool {
+		return in == r.lead
+	}))
+}
 
 // recoveryState is derived from what is observed and decided so far.
 func (d *decision) recoveryState() recoveryState {
