@@ -109,24 +109,24 @@ func secondClone(t *testing.T, donor *server) {
 	}
 }
 
-// proxy carries connections to a donor; cut ends all of them as a network does.
+// proxy carries connections to donors, in turn; cut ends all of them as a network does.
 type proxy struct {
 	listener net.Listener
 	conns    chan net.Conn
 }
 
-func newProxy(t *testing.T, to string) *proxy {
+func newProxy(t *testing.T, to ...string) *proxy {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	p := &proxy{l, make(chan net.Conn, 10)}
 	go func() {
-		for {
+		for n := 0; ; n++ {
 			in, err := l.Accept()
 			if err != nil {
 				return
 			}
-			out, err := net.Dial("tcp", to)
+			out, err := net.Dial("tcp", to[n%len(to)])
 			if err != nil {
 				_ = in.Close()
 				continue
@@ -167,6 +167,30 @@ func connectionIsCut(t *testing.T, donor *server) {
 		awaitGoroutines(t, before-1) // that which accepts ends, too
 	}
 	must(t, eventually(t, donor.donor(), new(counter)))
+}
+
+// twoServersAreRefused holds that behind an address that leads to two servers neither is asked for a
+// clone, and that each serves one by itself.
+func twoServersAreRefused(t *testing.T, donor *server) {
+	other := newServer(t)
+	other.Initialize()
+	other.start(4)
+	other.account()
+	d := donor.donor()
+	d.Address = newProxy(t, donor.Address(), other.Address()).listener.Addr().String()
+	d.TLS = d.TLS.Clone()
+	d.TLS.InsecureSkipVerify = true // each has an authority of its own
+	c := new(counter)
+	err := Snapshot(t.Context(), d, c)
+	if !errors.Is(err, TwoServers) || c.records > 0 {
+		t.Errorf("%d records came: %v", c.records, err)
+	}
+	for _, s := range []*server{donor, other} {
+		if uuid := s.Text("SELECT @@server_uuid"); err == nil || !strings.Contains(err.Error(), uuid) {
+			t.Errorf("%s is not in %v", uuid, err)
+		}
+		must(t, Snapshot(t.Context(), s.donor(), new(counter)))
+	}
 }
 
 // eventually clones as soon as the donor has noticed that the clone before is over.

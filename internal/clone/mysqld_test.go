@@ -22,6 +22,7 @@ func TestAgainstMysqld(t *testing.T) {
 		{"Refused", refusedByTheDonor},
 		{"MemoryIsBounded", memoryIsBounded},
 		{"SecondCloneIsRefused", secondClone},
+		{"TwoServersAreRefused", twoServersAreRefused},
 		{"GivenUp", givenUp},
 		{"ConnectionIsCut", connectionIsCut},
 		{"EncryptedIsRefused", encryptedIsRefused},

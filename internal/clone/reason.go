@@ -47,6 +47,9 @@ var (
 	Malformed = &Reason{"Malformed",
 		"what was received does not follow the protocol: start again; " +
 			"if it stays, the stream is damaged or the server is unlike those verified"}
+	TwoServers = &Reason{"TwoServers",
+		"a clone takes two connections, and the address leads them to different servers, as a load balancer does: " +
+			"give the address of one server"}
 	DonorSilent = &Reason{"DonorSilent",
 		"the donor said nothing for too long: " +
 			"look whether it hangs or waits for prepared transactions, and whether the network drops packets"}

@@ -55,9 +55,15 @@ func (s *server) start(id int) {
 // fill makes the zoo, and the account of those who take a copy of it.
 func (s *server) fill(rounds int) {
 	s.T.Helper()
+	s.account()
+	zoo.Fill(s.Test, rounds)
+}
+
+// account makes the account of those who take a copy.
+func (s *server) account() {
+	s.T.Helper()
 	s.Exec("CREATE USER backup IDENTIFIED WITH caching_sha2_password BY 'secret'")
 	s.Exec("GRANT BACKUP_ADMIN, REPLICATION SLAVE ON *.* TO backup")
-	zoo.Fill(s.Test, rounds)
 }
 
 func (s *server) donor() Donor {

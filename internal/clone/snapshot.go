@@ -34,44 +34,26 @@ type Donor struct {
 // by state. Its point in time is the donor's when PageCopy was accepted.
 func Snapshot(ctx context.Context, d Donor, to Consumer) error {
 	d.Silence, d.Patience = cmp.Or(d.Silence, time.Minute), cmp.Or(d.Patience, 10*time.Minute)
-	main, release, err := d.begin(ctx)
+	main, release, err := d.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	aux, release, err := d.begin(ctx)
+	aux, release, err := d.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
 	s := session{main: main, aux: aux, to: to, at: newSequence()}
+	if err := s.begin(d.Patience); err != nil {
+		return fmt.Errorf("beginning to clone from %s: %w", d.Address, ended(ctx, err))
+	}
 	if err := s.run(ctx); err != nil {
 		err = ended(ctx, err)
 		s.giveUp(err)
 		return fmt.Errorf("cloning from %s, in state %s: %w", d.Address, s.at.state, err)
 	}
 	return nil
-}
-
-// begin logs in, and goes over to the clone protocol.
-func (d Donor) begin(ctx context.Context) (c *conn, release func(), err error) {
-	c, release, err = d.connect(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	seconds := max(1, int64(d.Patience/time.Second))
-	// A connection for acknowledgements is idle for as long as a state takes.
-	const week = 7 * 24 * 3600
-	err = c.ask(comQuery, fmt.Sprintf("SET SESSION net_write_timeout=%d, net_read_timeout=%d, wait_timeout=%d",
-		seconds, seconds, week))
-	if err == nil {
-		err = c.ask(comClone, "")
-	}
-	if err != nil {
-		release()
-		return nil, nil, fmt.Errorf("beginning to clone from %s: %w", d.Address, ended(ctx, err))
-	}
-	return c, release, nil
 }
 
 // session is one snapshot. The donor sends over main; over aux its states are
@@ -84,6 +66,38 @@ type session struct {
 	// opened: the donor has a snapshot for us.
 	opened bool
 }
+
+// begin goes over to the clone protocol, on two connections to the same server.
+func (s *session) begin(patience time.Duration) error {
+	seconds := max(1, int64(patience/time.Second))
+	// A connection for acknowledgements is idle for as long as a state takes.
+	const week = 7 * 24 * 3600
+	settings := fmt.Sprintf("SET SESSION net_write_timeout=%d, net_read_timeout=%d, wait_timeout=%d",
+		seconds, seconds, week)
+	var servers [2]string
+	for i, c := range []*conn{s.main, s.aux} {
+		if err := c.ask(comQuery, settings); err != nil {
+			return err
+		}
+		var err error
+		if servers[i], err = c.query(whichServer); err != nil {
+			return fmt.Errorf("asking which server it is: %w", err)
+		}
+	}
+	if servers[0] != servers[1] {
+		return refuse(TwoServers, "one connection reaches the server %q, and the other one %q", servers[0], servers[1])
+	}
+	for _, c := range []*conn{s.main, s.aux} {
+		if err := c.ask(comClone, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whichServer asks a server for what tells it from another. The UUID does so, unless both run on copies of
+// the same files. Nobody needs a privilege to ask.
+const whichServer = "SELECT CONCAT_WS(' ', @@server_uuid, @@hostname, @@port)"
 
 func (s *session) run(ctx context.Context) error {
 	from, err := s.open()

@@ -2,6 +2,7 @@ package clone
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -17,11 +18,15 @@ import (
 // script is what a donor of its own kind sends as answer to EXECUTE.
 type script func(main *conn) error
 
-// fakeDonor speaks the clone protocol from the first command on, over pipes.
+// fakeDonor is a server that one is logged in to, over pipes.
 type fakeDonor struct {
 	main, aux *conn
 	from      Origin
 	play      script
+	// behind is the server that the second connection reaches; "" is the same one.
+	behind string
+	// begun are the connections that went over to the clone protocol.
+	begun atomic.Int32
 	// acked are the states that were acknowledged.
 	acked []State
 	// givenUp are the errors that came instead.
@@ -81,6 +86,11 @@ func (f *fakeDonor) serve(c *conn) {
 			return
 		}
 		switch p[0] {
+		case comQuery: // no other command of either protocol has this number here
+			err = f.answer(c, string(p[1:]))
+		case comClone:
+			f.begun.Add(1)
+			err = c.write([]byte{replyOK, 0, 0, 2, 0, 0, 0})
 		case commandInit:
 			err = f.introduce()
 		case commandExecute:
@@ -105,6 +115,38 @@ func (f *fakeDonor) serve(c *conn) {
 			return
 		}
 	}
+}
+
+// answer answers a statement as a server does that was not asked for the clone protocol yet.
+func (f *fakeDonor) answer(c *conn, statement string) error {
+	if statement != whichServer {
+		return c.write([]byte{replyOK, 0, 0, 2, 0, 0, 0})
+	}
+	server := "3e11fa47-71ca-11e1-9e33-c80aa9429562 db-1 3306"
+	if c == f.aux {
+		server = cmp.Or(f.behind, server)
+	}
+	return result(c, row(server))
+}
+
+// row is a row of one column.
+func row(value string) []byte {
+	if len(value) < nullColumn {
+		return append([]byte{byte(len(value))}, value...)
+	}
+	return append(binary.LittleEndian.AppendUint16([]byte{0xfc}, uint16(len(value))), value...)
+}
+
+// result sends a result of one column, whose rows are sent as they are given.
+func result(c *conn, rows ...[]byte) error {
+	end := []byte{replySwitch, 0, 0, 2, 0}
+	packets := append(append([][]byte{{1}, []byte("\x03def, and more of the column")}, end), append(rows, end)...)
+	for _, p := range packets {
+		if err := c.write(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // leave ends the clone protocol. What comes then is an ordinary command: to quit.
@@ -137,7 +179,11 @@ func (f *fakeDonor) against(ctx context.Context, t *testing.T, to Consumer, sile
 	}
 	s := session{main: newConn(mains, silence), aux: newConn(auxes, silence), to: to, at: newSequence()}
 	defer context.AfterFunc(ctx, func() { s.main.interrupt(); s.aux.interrupt() })()
-	err := ended(ctx, s.run(ctx))
+	err := s.begin(time.Minute)
+	if err == nil {
+		err = s.run(ctx)
+	}
+	err = ended(ctx, err)
 	if err != nil {
 		s.giveUp(err)
 	}
@@ -289,5 +335,6 @@ func FuzzOrigin(f *testing.F) {
 		_ = parseFailure(body)
 		_ = parseError(body)
 		_, _ = parseGreeting(body)
+		_, _ = parseRow(body)
 	})
 }
