@@ -199,6 +199,10 @@ var events = []row[Reason]{
 	{ReasonTaintLeft,
 		"an instance answers from a node that has the taint out-of-service, which says that nothing runs there: " +
 			"take the taint off; a notice, which hinders nothing", "failover.md#noproof"},
+	{ReasonTokenRefused,
+		"the API server refuses the token of an instance's manager (401 Unauthorized), and has done so for 30 s: the " +
+			"instance hears of no change of the Cluster, and cannot become primary but of a group; delete its Pod",
+		"troubleshooting.md#the-api-server-refuses-an-instance"},
 	{ReasonNearlyFull,
 		"less than 10 % is free on the volumes of instances, until 12 % is: raise spec.storage.size; a notice, " +
 			"which hinders nothing", "runbooks.md#the-disk-is-full"},

@@ -25,6 +25,7 @@ var notices = map[Reason]Attention{
 	ReasonNotGrown:          AwaitsHuman,
 	ReasonActionFailed:      AwaitsHuman,
 	ReasonTaintLeft:         AwaitsHuman, // it proves an end when the instance is not heard the next time
+	ReasonTokenRefused:      AwaitsHuman,
 	ReasonLeaseSpoilt:       AwaitsHuman, // what the operator sets back is over in the life of a Lease
 	ReasonUnreadable:        AwaitsHuman, // as a notice: of a Backup, a Node or a StorageClass
 	RefusalStatusRegressed:  AwaitsHuman, // as a notice: of a group, which goes on

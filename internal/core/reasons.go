@@ -172,6 +172,8 @@ const (
 	ReasonForeignAcks Reason = "ForeignAcknowledgements"
 	// An instance runs on a node that is said to be off.
 	ReasonTaintLeft Reason = "OutOfServiceTaintLeft"
+	// The API server does not know the token of an instance's manager.
+	ReasonTokenRefused Reason = "TokenRefused"
 	// Little of an instance's volume is free.
 	ReasonNearlyFull Reason = "VolumeNearlyFull"
 	// Kubernetes took a larger size of volumes, and they have not grown.

@@ -74,6 +74,9 @@ type Report struct {
 	// ConfigRefused is why mysqld, which runs, was not started with the parameters of the spec, but with those that
 	// it served with before; "" where it was.
 	ConfigRefused string `json:"configRefused,omitempty"`
+	// TokenRefused tells whether the API server refuses the token with which this manager asks it, and has done so
+	// for a while: the manager hears nothing of the Cluster, and can write nothing there.
+	TokenRefused bool `json:"tokenRefused,omitempty"`
 	// VolumeLocked tells whether this manager holds the lock on the data volume, so that no other
 	// manager or mysqld of this node uses it.
 	VolumeLocked bool `json:"volumeLocked,omitempty"`

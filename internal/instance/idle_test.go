@@ -70,7 +70,7 @@ func runIdleManager(text string) error {
 	s.mysqld = s.image()
 	o := s.options(c.N)
 	api := &rest.Config{Host: c.API, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
-	kube, err := newAPIServer(api, o.Namespace, o.Cluster, func(error) {})
+	kube, err := newAPIServer(api, o.Namespace, o.Cluster, func(error) {}, func(bool) {})
 	if err != nil {
 		return err
 	}

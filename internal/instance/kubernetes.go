@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
@@ -53,17 +54,20 @@ type apiServer struct {
 const callLimit = 4 * time.Second
 
 // inCluster uses the Pod's ServiceAccount.
-func inCluster(namespace, cluster string, failed func(error)) (*apiServer, error) {
+func inCluster(namespace, cluster string, failed func(error), answered func(refused bool)) (*apiServer, error) {
 	conf, err := rest.InClusterConfig()
 	if err != nil {
 		return nil, fmt.Errorf("finding the API server: %w", err)
 	}
-	return newAPIServer(conf, namespace, cluster, failed)
+	return newAPIServer(conf, namespace, cluster, failed, answered)
 }
 
-func newAPIServer(conf *rest.Config, namespace, cluster string, failed func(error)) (*apiServer, error) {
+// newAPIServer asks an API server. answered is called with each of its answers: whether that refuses the token.
+func newAPIServer(conf *rest.Config, namespace, cluster string, failed func(error),
+	answered func(refused bool)) (*apiServer, error) {
 	conf.QPS, conf.Burst = 20, 40
 	conf = apiconn.Bound(conf)
+	conf.Wrap(func(to http.RoundTripper) http.RoundTripper { return &answerHearer{to, answered} })
 	connections, err := rest.HTTPClientFor(conf)
 	if err != nil {
 		return nil, err

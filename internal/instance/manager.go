@@ -89,13 +89,14 @@ type aboutCluster struct {
 	inquirer   *inquirer    // of other instances
 	follower   *follower    // of an external server
 	membership *membership  // of a group
+	token      *tokenTeller // of what the API server says of its token
 }
 
 func concernsOf(m *manager) (c concerns) {
 	c.activities, c.replacer = newActivities(m), newReplacer(m)
 	c.launcher, c.sessions, c.keeper = newLauncher(m), newSessions(m), newAccountKeeper(m)
 	c.archiver, c.checker, c.provenance, c.disk = newArchiver(m), newChecker(m), newProvenance(m), newDiskTrier(m)
-	c.errant, c.room = newErrantDater(m), newRoomMeter(m)
+	c.errant, c.room, c.token = newErrantDater(m), newRoomMeter(m), newTokenTeller(m)
 	c.follower = newFollower(m)
 	c.leases, c.voucher, c.publisher, c.inquirer = newLeaseKeeper(m), newVoucher(m), newPublisher(m), newInquirer(m)
 	// Those that go by others.

@@ -44,6 +44,7 @@ func (m *manager) report() core.Report {
 	r.Room = m.room.known()
 	r.Manager, r.ManagerRefused = m.replacer.report()
 	r.ConfigRefused = m.configurer.refuses(s.cluster.object)
+	r.TokenRefused = m.token.isRefused()
 	p.Correct(&r, s.status.server)
 	if t := work.trouble; t != nil {
 		agent.TellTrouble(&r, t.err.Error())

@@ -30,7 +30,8 @@ func Run(ctx context.Context, opt Options) error {
 	m.log.Info("the instance manager starts", "instance", opt.Instance, "podUID", opt.PodUID, "node", opt.Node,
 		"serverID", opt.ServerID)
 	if opt.Kubernetes == nil {
-		k, err := inCluster(opt.Namespace, opt.Cluster, func(err error) { m.log.Warn("the API server", "error", err) })
+		k, err := inCluster(opt.Namespace, opt.Cluster, func(err error) { m.log.Warn("the API server", "error", err) },
+			m.token.answered)
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ func sameButPositions(a, b *core.Report) bool {
 	return a.Instance == b.Instance && a.PodUID == b.PodUID && a.Node == b.Node && a.Boot == b.Boot &&
 		a.Manager == b.Manager && samePointed(a.ManagerRefused, b.ManagerRefused) &&
 		a.State == b.State && a.Reason == b.Reason && a.Message == b.Message && a.Data == b.Data &&
-		a.ConfigRefused == b.ConfigRefused &&
+		a.ConfigRefused == b.ConfigRefused && a.TokenRefused == b.TokenRefused &&
 		a.VolumeLocked == b.VolumeLocked && a.SeenEpoch == b.SeenEpoch && a.ViewEpoch == b.ViewEpoch &&
 		a.LastWritable == b.LastWritable && a.WritableEpoch == b.WritableEpoch &&
 		a.NoWritesBelow == b.NoWritesBelow && a.NoReceivingBelow == b.NoReceivingBelow &&

@@ -41,6 +41,8 @@ var notSimulated = map[string]string{
 		"agent.Cluster.ArchivesIn agent.Facts.KeepsLogs agent.Facts.MayPurge",
 	"accounts, of which the model has none": "agent.MayChangeAccounts " +
 		"agent.PasswordFacts.Step",
+	"tokens of managers, of which the model has none": "agent.Token.Answered " +
+		"agent.Token.IsRefused",
 	"adopting what a replica has beyond the primary, which a human orders": "agent.RefusesAdoption",
 	"readers of a replica, of which the model has none":                    "agent.Lags",
 	"a look at the facts of one moment, by a question of the shell's own": "agent.Cached.Asked " +

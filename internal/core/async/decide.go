@@ -62,6 +62,7 @@ func decide(o *core.Observation) *decision {
 	d.TellNearlyFull()
 	d.TellParameters()
 	d.TellTaintLeft()
+	d.TellTokenRefused()
 	d.TellGivenUp()
 	d.publish()
 	return d

@@ -75,6 +75,8 @@ func setReport(r *core.Report, key, v string) error {
 		r.Clone.Failures, err = strconv.Atoi(v)
 	case "refuses": // the parameters of the spec
 		r.ConfigRefused = v
+	case "token": // refused or taken
+		r.TokenRefused = v == "refused"
 	case "room": // ample, low or full
 		r.Room = &core.Room{Size: 1 << 30, Low: v != "ample", Full: v == "full"}
 	case "clone-percent":

@@ -55,6 +55,7 @@ func decide(o *core.Observation) *decision {
 	d.TellNearlyFull()
 	d.TellParameters()
 	d.TellTaintLeft()
+	d.TellTokenRefused()
 	d.tellWithoutEffect()
 	d.tellCertificates()
 	d.TellGivenUp()

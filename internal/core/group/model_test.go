@@ -51,10 +51,12 @@ type instance struct {
 	held  bool // mysqld cannot be started
 	idle  bool // its manager does nothing
 	lags  bool // more than the user allows
-	room  *core.Room
-	hangs bool // its commits wait for space
-	taken bool // its port for the group: it cannot make one
-	unfit bool // it can join none as its Pod was made
+	// unknown: the API server refuses its token.
+	unknown bool
+	room    *core.Room
+	hangs   bool // its commits wait for space
+	taken   bool // its port for the group: it cannot make one
+	unfit   bool // it can join none as its Pod was made
 	// silentSince is since when its mysqld answers nobody, and stalled, that its volume completes no write;
 	// the threads of the group live on. killed: its process waits for the volume, and ends then.
 	silentSince time.Time
@@ -378,7 +380,7 @@ func (w *world) report(in *instance) core.Report {
 		Errant: d.Errant, Manager: in.manager, Data: in.data, Version: in.version,
 		VolumeLocked: true, SeenEpoch: in.m.seen, ViewEpoch: in.viewEpoch,
 		NoReceivingBelow: in.frozen, Terminating: !in.m.stopping.IsZero(),
-		Server: f.Server, Lagging: in.lags, Room: in.room}
+		Server: f.Server, Lagging: in.lags, Room: in.room, TokenRefused: in.unknown}
 	if f.Server != nil {
 		r.Server.Group = w.tells(in)
 	}

@@ -30,6 +30,7 @@ import (
 //	                              its manager does not notice
 //	cut c-1 c-2 | heal c-1 c-2    cut off, from each other part of the group and from the operator
 //	lags c-2 | follows c-2        applies what is older than the user wants to be read | no more
+//	token c-2 refused|taken       whether the API server knows its manager
 //	room c-2 ample|low|full|hangs how much of its volume is free; nothing, and its commits hang
 //	silent c-1 | stalls c-1       its mysqld answers nobody | its volume completes no write; its
 //	                              threads of the group live on
@@ -223,7 +224,7 @@ func (w *world) specify(td *datadriven.TestData) {
 // extra is how many arguments of a verb are no instances.
 func extra(verb string) int {
 	switch verb {
-	case "says", "holds", "errant", "volume", "pod", "state", "room", "port":
+	case "says", "holds", "errant", "volume", "pod", "state", "room", "port", "token":
 		return 1
 	}
 	return 0
@@ -252,6 +253,8 @@ func (w *world) happens(t *testing.T, td *datadriven.TestData, in *instance) {
 		in.lags = true
 	case "follows":
 		in.lags = false
+	case "token":
+		in.unknown = last.Key == "refused"
 	case "room":
 		in.room = &core.Room{Size: 1 << 30, Low: last.Key != "ample", Full: last.Key == "full" || last.Key == "hangs"}
 		in.hangs = last.Key == "hangs"
