@@ -166,10 +166,11 @@ func (d *decision) bootstrap() {
 
 // grant permits the winner of an election to be writable in the next epoch.
 func (d *decision) grant(e election, p proven, acks int) {
-	from, awaited, follows := "", 0, d.Cluster.Follows
+	from, awaited := "", 0
 	if p := d.Status.Promotion; p != nil {
-		from, awaited, follows = p.Instance, p.Awaited, p.Follows
+		from, awaited = p.Instance, p.Awaited
 	}
+	follows := d.followsNext(p.proof)
 	d.tellLost(e)
 	d.Status.Epoch = d.nextEpoch()
 	d.addMember(e.winner)

@@ -74,6 +74,9 @@ func (d *decision) primaryOf(epoch int64) (primary *core.Instance, said core.Rep
 		return nil, said, "no answer from " + strings.Join(silent, ", ")
 	case primary == nil:
 		return nil, said, fmt.Sprintf("no instance has taken writes in epoch %d", epoch)
+	case !said.IsPrimary() && (said.Follows != "" || d.followsServer()):
+		return nil, said, fmt.Sprintf("%s was the primary of epoch %d, and it is not known whether it had taken over "+
+			"from the external server by then", primary.Name, epoch)
 	}
 	return primary, said, ""
 }
@@ -94,7 +97,7 @@ func (d *decision) restoreStatus(primary *core.Instance, r core.Report, last int
 		Epoch: d.Status.Epoch, Instance: primary.Name, Proof: core.ProofStatusRestored,
 		Evidence: evidence, GrantedAt: d.Now,
 		PodUID: r.PodUID, Node: r.Node, Pods: []string{r.PodUID},
-		Size: min(r.ClusterSize, d.members()), Leased: d.Cluster.PrimaryLease && r.Leased,
+		Size: min(r.ClusterSize, d.members()), Leased: d.Cluster.PrimaryLease && r.Leased, Follows: r.Follows,
 	}
 	if before := d.Status.Promotion; before != nil {
 		p.From, p.Awaited = before.Instance, before.Awaited

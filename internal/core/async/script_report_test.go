@@ -251,6 +251,9 @@ func printOutcome(o core.Observation, plan core.Plan) string {
 		if p.RequiredAcks > 0 {
 			fmt.Fprintf(&b, ", acks %d", p.RequiredAcks)
 		}
+		if p.FollowsServer() {
+			fmt.Fprintf(&b, ", follows %s", p.Follows)
+		}
 		b.WriteString("\n")
 		if p := p.Pods; strings.Contains(strings.Join(p, " "), core.PodAwaited) {
 			fmt.Fprintf(&b, "may be open: %s\n", strings.Join(p, " "))

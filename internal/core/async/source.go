@@ -15,6 +15,18 @@ import (
 // followsServer reports whether the primary follows an external server.
 func (d *decision) followsServer() bool { return d.Status.Promotion.FollowsServer() }
 
+// followsNext is the external server that whoever is promoted next follows, by this proof: the one that the primary
+// follows now. The first primary follows the one that the user wishes. A human who accepts a loss of data need not
+// wait for what is missing of the server where it is to be followed no more.
+func (d *decision) followsNext(proof core.Proof) string {
+	switch p := d.Status.Promotion; {
+	case p == nil, p.FollowsServer() && proof == core.ProofAcceptedLoss:
+		return d.Cluster.Follows
+	default:
+		return p.Follows
+	}
+}
+
 // leaveDurability has commits wait for nobody while the primary follows an external server, whatever the user
 // asked for: that counts when it takes over.
 func (d *decision) leaveDurability() {
@@ -109,8 +121,7 @@ func stillWritten(s *core.Source) string {
 }
 
 // awaitCopies does so while another instance holds more than the primary, or fewer replicas hold all that the primary
-// holds than its first commit is to wait for:
-// what was acknowledged by the external server is to outlive the primary as well.
+// holds than its first commit is to wait for: what the external server has acknowledged is to outlive the primary, too.
 func (d *decision) awaitCopies(r core.Report) bool {
 	if name, _ := d.holdsMore(r); name != "" {
 		d.Block(core.RefusalTakeOver, fmt.Sprintf("%s is to take writes, and %s holds transactions that it does not "+
