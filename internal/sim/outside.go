@@ -141,6 +141,15 @@ func (m *manager) sourceNow() *core.Source {
 	return &out
 }
 
+// checkFollowed (I6): nobody diverges by what the server outside has executed while the cluster follows it: whoever
+// is the primary gets that as well.
+func (tr *truth) checkFollowed(m *manager, d *agent.Decision) {
+	if tr.w.outside != nil && m.view.Following() != "" &&
+		slices.Contains(d.Errant.Sources(), tr.w.outside.db.uuid) {
+		tr.w.fail("I6", "%s takes transactions of the server outside for errant: %s", m.me, d.Errant)
+	}
+}
+
 // checkTakeOver (I2): the cluster takes over with all that was executed outside, and enough of its members hold
 // that. From then on it is acknowledged as any write of its own.
 func (v *verdict) checkTakeOver(before, after *core.Promotion) {

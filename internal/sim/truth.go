@@ -282,6 +282,7 @@ func (tr *truth) overwritten(v *volume) {
 }
 
 func (tr *truth) checkDecision(m *manager, d *agent.Decision) {
+	tr.checkFollowed(m, d)
 	for _, a := range d.Actions {
 		switch a.(type) {
 		case agent.MakeData, agent.CloneFrom:
