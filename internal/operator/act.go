@@ -39,8 +39,10 @@ type actor struct {
 
 // failures of effects: commands that instances did not answer are part of the day, and so
 // are requests that are under way; what Kubernetes refuses is told to the user. What it refused
-// before and nobody has asked it again is told like that, and nothing is hurried for it.
-type failures struct{ orders, changes, standing []error }
+// before and nobody has asked it again is told like that, and nothing is hurried for it. What was done to
+// an object that somebody had changed meanwhile is a conflict, and no failure: who looks anew does it to
+// what the object is by now.
+type failures struct{ orders, changes, standing, conflicts []error }
 
 func (f failures) err() error {
 	return errors.Join(errors.Join(f.changes...), errors.Join(f.orders...))
@@ -84,7 +86,11 @@ func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effect
 // note notes a change that failed, or is under way.
 func (f *failures) note(e core.Effect, err error) {
 	var waits *underWayError
-	if !errors.As(err, &waits) {
+	switch {
+	case isConflict(err):
+		f.conflicts = append(f.conflicts, fmt.Errorf("%s: %w", e, err))
+		return
+	case !errors.As(err, &waits):
 		f.changes = append(f.changes, fmt.Errorf("%s: %w", e, err))
 		return
 	}

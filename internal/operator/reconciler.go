@@ -119,11 +119,16 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	r.Metrics.Published(*c, plan)
 	done := r.actor.act(ctx, *c, ca, rest)
 	done.changes = append(append(done.changes, early.changes...), owned...)
+	done.conflicts = append(done.conflicts, early.conflicts...)
 	r.growVolumes(ctx, *c, &done)
-	if err := r.prerequisites.additionalServices(ctx, *c); err != nil {
-		done.standing = append(done.standing, err)
-	}
+	done.stands(r.prerequisites.additionalServices(ctx, *c))
+	conflict := r.state(*c).conflict(&done)
 	r.noteFailure(ctx, *c, done)
+	if conflict != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("somebody has changed what was to be changed; it is looked at again at once",
+			"why", conflict.Error())
+		return 0, false, conflict
+	}
 	next = plan.LookIn(done.err() != nil || !follow)
 	if problem != nil {
 		next = min(next, mendAgain)

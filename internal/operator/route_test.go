@@ -26,7 +26,7 @@ func routeTo(t *testing.T, server client.Client, c *v1alpha1.Cluster, instance s
 	var rw corev1.Service
 	must(t, server.Get(t.Context(), client.ObjectKey{Namespace: c.Namespace,
 		Name: resources.Names(c.Name).ReadWrite()}, &rw))
-	return resources.RoutedTo(&rw), done.err()
+	return resources.RoutedTo(&rw), errors.Join(done.err(), errors.Join(done.conflicts...))
 }
 
 // Nothing that the API server refuses for good keeps clients from being led to the primary; what it

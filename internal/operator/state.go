@@ -32,10 +32,12 @@ type clusterState struct {
 	// unread is the version of it that could not be read, and was told.
 	unread string
 	// failed is what could not be carried out last.
-	failed  string
-	carried core.Carried
-	tls     clusterTLS
-	ready   preparation
+	failed string
+	// conflicts is how many looks in a row have ended in one.
+	conflicts int
+	carried   core.Carried
+	tls       clusterTLS
+	ready     preparation
 	// followed is the generation that all claims follow, by the API server's word.
 	followed int64
 	// asides are what was found wrong when that was looked for last, and hinders nothing.
