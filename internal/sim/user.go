@@ -208,7 +208,7 @@ func (u *user) help() {
 	if s.Promotion != nil {
 		holder = s.Promotion.Instance
 	}
-	if s.Diagnosis == core.PrimaryHealthy || s.Diagnosis == core.PrimaryClosed {
+	if s.Diagnosis == core.PrimaryHealthy || s.Diagnosis == core.PrimaryClosed || s.Diagnosis == core.PrimaryFollows {
 		for _, name := range append(slices.Clone(s.Diverged), s.Broken...) {
 			if name != holder {
 				u.reclone(name)

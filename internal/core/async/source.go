@@ -75,7 +75,14 @@ func (d *decision) takeOver() bool {
 		return false
 	}
 	r, ok := serving(d.holder())
-	if !ok || d.awaitServer(r) || d.awaitCopies(r) {
+	switch {
+	case !ok:
+		return false
+	case !isOf(r, d.holder()): // what it holds goes with its Pod
+		d.Doing(fmt.Sprintf("%s is to take writes when it runs in its present Pod, on a volume that stays, or another "+
+			"instance follows %s", d.Status.Promotion.Instance, d.Status.Promotion.Follows))
+		return false
+	case d.awaitServer(r), d.awaitCopies(r):
 		return false
 	}
 	d.tellTakesOver(r)
