@@ -1,16 +1,35 @@
 package draft
 
-import "cnmsql.co/internal/core"
+import (
+	"slices"
+	"strings"
+
+	"cnmsql.co/internal/core"
+)
 
 // TellParameters tells of instances of which mysqld refuses what the spec says, and runs with what it served with
-// before.
+// before. Those that say the same are told together.
 func (d *Draft) TellParameters() {
+	var whys []string
+	names := map[string][]string{}
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		if r, known := in.Latest.Get(); known && r.ConfigRefused != "" {
-			d.Announce(true, core.RefusalParameters, in.Name, in.Name+" goes on with the parameters of before: "+
-				r.ConfigRefused)
+		r, known := in.Latest.Get()
+		if !known || r.ConfigRefused == "" {
+			continue
 		}
+		if !slices.Contains(whys, r.ConfigRefused) {
+			whys = append(whys, r.ConfigRefused)
+		}
+		names[r.ConfigRefused] = append(names[r.ConfigRefused], in.Name)
+	}
+	for _, why := range whys {
+		who, goes := names[why], " goes"
+		if len(who) > 1 {
+			goes = " go"
+		}
+		d.Announce(true, core.RefusalParameters, strings.Join(who, ","), strings.Join(who, ", ")+goes+
+			" on with the parameters of before: "+why)
 	}
 }
 
