@@ -27,6 +27,7 @@ func Command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	cmd.SetFlagErrorFunc(flagError)
 	k := newKube(cmd.PersistentFlags())
 	cmd.AddCommand(statusCommand(k), eventsCommand(k), promoteCommand(k), fenceCommand(k), reinitCommand(k),
 		failoverCommand(k), groupCommand(k),

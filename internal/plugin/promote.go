@@ -153,7 +153,7 @@ func (p *promoter) request(ctx context.Context, instance string) (*wish, error) 
 // instanceNamed finds an instance by its name or number.
 func instanceNamed(c *v1alpha1.Cluster, instance string) (string, error) {
 	name := instance
-	if n, err := strconv.Atoi(instance); err == nil {
+	if n, err := strconv.Atoi(instance); err == nil && n > 0 {
 		name = resources.InstanceName(c.Name, n)
 	}
 	if !slices.Contains(c.Status.InstanceNames, name) {

@@ -179,6 +179,7 @@ func TestPromoteOfThePrimaryWithdrawsAnotherWish(t *testing.T) {
 func TestPromoteOfAnUnknownInstanceListsThoseThereAre(t *testing.T) {
 	s := newScene(t, healthy().Cluster, nil)
 	mustFail(t, s.run("7", time.Second), "no instance demo-7; it has: demo-1, demo-2, demo-3")
+	mustFail(t, s.run("-1", time.Second), "no instance -1; it has: demo-1, demo-2, demo-3")
 }
 
 func TestPromoteOfAnUnknownClusterTellsHowToListThem(t *testing.T) {
