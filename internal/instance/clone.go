@@ -250,6 +250,12 @@ func (k *cloner) verifyClone(ctx context.Context) {
 		}
 		return
 	}
+	if f.Server.Replication != nil {
+		// The donor's channel came without the relay logs that it tells of.
+		if err := k.roles().ForgetSource(ctx); err != nil {
+			k.log.Warn("the donor's replication channel, which was copied, is not removed", "error", err)
+		}
+	}
 	if err := k.maker.finishData(stagePopulated, core.DataPopulated); err != nil {
 		k.log.Error("the clone is complete and could not be recorded", "error", err)
 		k.change(func(s *cloneState) { s.verified = nil })

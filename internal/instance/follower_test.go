@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"strings"
 	"testing"
 
 	"cnmsql.co/api/v1alpha1"
@@ -61,4 +62,24 @@ func TestAClusterFollowsTheServerThatItIsACopyOf(t *testing.T) {
 	if r := two.report(); !r.TakesWrites() || r.Source != nil || r.Server.Replication != nil {
 		t.Errorf("it has taken over, and says %+v", r)
 	}
+}
+
+// TestAReplicaOfAFollowerThatReceivedNothingFollows has a donor whose channel never received anything, of which
+// MySQL recovers no relay logs: the copy has to follow all the same.
+func TestAReplicaOfAFollowerThatReceivedNothingFollows(t *testing.T) {
+	inAll(t)
+	from, source := servedBy(t, 3)
+	from.exec(from.rootOf(source), "REVOKE REPLICATION SLAVE ON *.* FROM copier")
+
+	w := from.copying(source, "copier-password")
+	one, two := w.start(1), w.start(2)
+	w.awaitPrimary(one, w.grantFollowing("db-1", core.ProofBootstrap, "", ""))
+	r := w.await(one, "refused by the server", func(r core.Report) bool { return r.Reason == core.InstanceSourceUnreached })
+	if !strings.Contains(r.Message, "does not receive from old: ") || !r.IsPrimary() {
+		t.Errorf("it says %+v", r)
+	}
+	w.join(two, one)
+	from.exec(from.rootOf(source), "GRANT REPLICATION SLAVE ON *.* TO copier")
+	from.exec(from.app(source), "INSERT INTO t (v) VALUES (4)")
+	w.awaitRows(w.asApp(two, "new-app-password"), 4)
 }
