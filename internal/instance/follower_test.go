@@ -74,7 +74,9 @@ func TestAReplicaOfAFollowerThatReceivedNothingFollows(t *testing.T) {
 	w := from.copying(source, "copier-password")
 	one, two := w.start(1), w.start(2)
 	w.awaitPrimary(one, w.grantFollowing("db-1", core.ProofBootstrap, "", ""))
-	r := w.await(one, "refused by the server", func(r core.Report) bool { return r.Reason == core.InstanceSourceUnreached })
+	r := w.await(one, "refused by the server", func(r core.Report) bool {
+		return r.Reason == core.InstanceSourceUnreached
+	})
 	if !strings.Contains(r.Message, "does not receive from old: ") || !r.IsPrimary() {
 		t.Errorf("it says %+v", r)
 	}
