@@ -334,7 +334,9 @@ func (e *expiring) beginning(parts []Part, held gtid.Set) (n int) {
 		}
 		before, n = n, i+1
 	}
-	isOld := parts[last].Last.Before(e.horizon)
+	// What stands before one that is young, and is not listed, may be as young for all that is known: the one before it
+	// stays, or the next look would take what the anchor holds for that.
+	isOld := parts[last].Last.Before(e.horizon) && parts[n].Last.Before(e.horizon)
 	switch stays := max(n-1, 0); {
 	case !isOld && parts[stays].IsRun() && n > 0:
 		e.expand = append(e.expand, parts[stays]) // its last part stays

@@ -285,6 +285,20 @@ func TestWhatWasLostStaysAsLongAsTheRest(t *testing.T) {
 	}
 }
 
+// TestTheNextLookFindsTheSameAnchor although the clock of the primary was set back, so that the newest part looks old:
+// of those before it, the one right before a young one stays.
+func TestTheNextLookFindsTheSameAnchor(t *testing.T) {
+	h := month(10)
+	h.Archive.Parts[len(h.Archive.Parts)-1].Last = at(500)
+	e := Expire(h)
+	if gone := keysOf(e.Parts); e.Anchor != "day6" || len(gone) != 23 {
+		t.Errorf("%d parts go: %+v", len(gone), e)
+	}
+	if again := Expire(h.without(e, len(e.Bases)+len(keysOf(e.Parts)))); again.Anchor != "day6" || again.Held != "" {
+		t.Errorf("the next look finds %+v", again)
+	}
+}
+
 func TestWhatIsUnfinishedGoesOnceNobodyCanTakeIt(t *testing.T) {
 	now := at(0)
 	h := Holdings{Local: now, Store: now, Bases: []Stored{{ID: "done", Point: now, Ended: now, Written: now}}}
