@@ -21,6 +21,11 @@ func (w *world) beginsToCopy() (one, two *node) {
 	w.t.Helper()
 	one, two = w.start(1), w.start(2)
 	w.bootstrap(one)
+	db := w.app(one)
+	w.exec(db, "CREATE TABLE large (id INT PRIMARY KEY AUTO_INCREMENT, v LONGBLOB)")
+	for range 16 { // so that the copy takes many looks at how far it is, on a busy machine, too
+		w.exec(db, "INSERT INTO large (v) VALUES (REPEAT('x', 4 << 20))")
+	}
 	w.await(two, "awaiting a clone", func(r core.Report) bool {
 		return r.State == core.AwaitingClone && r.Server != nil
 	})
