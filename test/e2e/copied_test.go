@@ -11,28 +11,41 @@ import (
 	"cnmsql.co/internal/core"
 )
 
-// TestCopiedServer begins a Cluster under quorum with the data of a server that is written to meanwhile, and that
-// is none of its instances: here it is another Cluster's.
-func TestCopiedServer(t *testing.T) {
-	onlyInAll(t)
+// writtenServer is a server that is written to, and an account that may copy it and replicate from it. Here it is
+// another Cluster's.
+func writtenServer(t *testing.T) (*world, *backedUp, *load) {
+	t.Helper()
 	w := newWorld(t, "server")
 	w.apply("\n  instances: 1\n  storage: {size: 1Gi}\n")
 	w.healthy(2 * time.Minute)
 	w.asRoot(w.primary(), "CREATE USER copier IDENTIFIED WITH caching_sha2_password BY 'copier-password' REQUIRE SSL; "+
-		"GRANT BACKUP_ADMIN ON *.* TO copier")
+		"GRANT BACKUP_ADMIN, REPLICATION SLAVE ON *.* TO copier")
 	of := &backedUp{world: w}
 	of.manifest("apiVersion: v1\nkind: Secret\nmetadata: {name: copier}\nstringData: {password: copier-password}\n")
 	l := w.startWriting()
 	l.ackedAfter(time.Now().Add(time.Second), 20*time.Second)
+	return w, of, l
+}
 
-	in := w.named("copied")
-	in.apply(quorumSpec + `  bootstrap: {initdb: {database: app, owner: app}, recovery: {source: old}}
-  externalClusters:
+// asExternal is that server as the entry old of spec.externalClusters.
+func (w *world) asExternal() string {
+	return `  externalClusters:
   - name: old
     connectionParameters: {host: ` + w.key.Name + "-rw." + w.key.Namespace + `.svc, user: copier}
     password: {name: copier, key: password}
     sslRootCert: {name: ` + w.key.Name + `-ca, key: ca.crt}
-`)
+`
+}
+
+// TestCopiedServer begins a Cluster under quorum with the data of a server that is written to meanwhile, and that
+// is none of its instances: here it is another Cluster's.
+func TestCopiedServer(t *testing.T) {
+	onlyInAll(t)
+	w, of, l := writtenServer(t)
+
+	in := w.named("copied")
+	in.apply(quorumSpec + `  bootstrap: {initdb: {database: app, owner: app}, recovery: {source: old}}
+` + w.asExternal())
 	c := in.healthy(4 * time.Minute)
 	if r := c.Status.Restore; r == nil || r.Source != "old" || r.Stage != string(core.RestoreDone) {
 		t.Errorf("the status says %+v of the copy", r)
@@ -49,25 +62,12 @@ func TestCopiedServer(t *testing.T) {
 // and take over with all that the server had acknowledged.
 func TestFollowedServer(t *testing.T) {
 	onlyInAll(t)
-	w := newWorld(t, "server")
-	w.apply("\n  instances: 1\n  storage: {size: 1Gi}\n")
-	w.healthy(2 * time.Minute)
-	w.asRoot(w.primary(), "CREATE USER copier IDENTIFIED WITH caching_sha2_password BY 'copier-password' REQUIRE SSL; "+
-		"GRANT BACKUP_ADMIN, REPLICATION SLAVE ON *.* TO copier")
-	of := &backedUp{world: w}
-	of.manifest("apiVersion: v1\nkind: Secret\nmetadata: {name: copier}\nstringData: {password: copier-password}\n")
-	l := w.startWriting()
-	l.ackedAfter(time.Now().Add(time.Second), 20*time.Second)
+	w, of, l := writtenServer(t)
 
 	in := w.named("followed")
 	in.apply(quorumSpec + `  bootstrap: {initdb: {database: app, owner: app}, recovery: {source: old}}
   replica: {source: old}
-  externalClusters:
-  - name: old
-    connectionParameters: {host: ` + w.key.Name + "-rw." + w.key.Namespace + `.svc, user: copier}
-    password: {name: copier, key: password}
-    sslRootCert: {name: ` + w.key.Name + `-ca, key: ca.crt}
-`)
+` + w.asExternal())
 	if c := in.healthy(4 * time.Minute); c.Status.Promotion.Follows != "old" ||
 		c.Status.Diagnosis != string(core.PrimaryFollows) {
 		t.Errorf("it is to follow the server, and its status says %+v", c.Status)
