@@ -176,9 +176,10 @@ func (w *world) revive() {
 func (w *world) learn(side []string) {
 	for _, name := range side {
 		to := w.get(name)
-		for _, from := range w.view {
-			if to.state != core.MemberRecovering {
-				to.take(w.get(from))
+		for _, name := range w.view {
+			// One that was removed is in the view until the group has expelled it.
+			if from := w.get(name); from != nil && to.state != core.MemberRecovering {
+				to.take(from)
 			}
 		}
 	}
