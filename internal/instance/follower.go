@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -169,15 +167,8 @@ func (f *follower) source() (mysql.Source, error) {
 	if err != nil {
 		return mysql.Source{}, err
 	}
-	host, port, err := net.SplitHostPort(donor.Address)
-	if err != nil {
-		return mysql.Source{}, err
-	}
-	out := mysql.Source{Host: host, Account: mysql.Account{User: donor.User, Password: donor.Password},
+	out := mysql.Source{Host: s.Host, Port: s.Port, Account: mysql.Account{User: donor.User, Password: donor.Password},
 		CAFile: filepath.Join(f.dir, recovery.FileAuthority), AnyName: s.AnyName}
-	if out.Port, err = strconv.Atoi(port); err != nil {
-		return mysql.Source{}, err
-	}
 	if len(donor.TLS.Certificates) > 0 {
 		out.CertFile = filepath.Join(f.dir, recovery.FileCertificate)
 		out.KeyFile = filepath.Join(f.dir, recovery.FileKey)
@@ -251,8 +242,5 @@ func (m *manager) followed() followed {
 
 // follows is the external server that this instance follows as the primary, or that the primary is to follow.
 func (s *state) follows() string {
-	if s.mysqld.writable != 0 {
-		return s.mysqld.follows
-	}
-	return s.cluster.view.Following()
+	return s.cluster.view.FollowedBy(s.mysqld.writable, s.mysqld.follows)
 }

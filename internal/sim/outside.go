@@ -126,10 +126,7 @@ func (m *manager) askOutside() {
 
 // followsAs is the server that this instance follows as the primary, or that the primary is to follow.
 func (m *manager) followsAs() string {
-	if m.writable != 0 {
-		return m.follows
-	}
-	return m.view.Following()
+	return m.view.FollowedBy(m.writable, m.follows)
 }
 
 func (m *manager) sourceNow() *core.Source {

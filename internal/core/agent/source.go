@@ -45,5 +45,14 @@ func (c *Cluster) Following() string {
 	return c.Promotion.Follows
 }
 
+// FollowedBy names the external server that an instance follows as the primary, or that the primary is to follow, for
+// one that serves as the primary since the epoch serves, 0 for never, and follows then that server, "" for none.
+func (c *Cluster) FollowedBy(serves int64, follows string) string {
+	if serves != 0 {
+		return follows
+	}
+	return c.Following()
+}
+
 // isFollowing reports whether the Cluster's primary follows an external server.
 func (f *Facts) isFollowing() bool { return f.promotion().FollowsServer() }
