@@ -200,14 +200,16 @@ func (w *world) endPod(in *instance) {
 	in.pod, in.m = core.Pod{}, manager{}
 	switch {
 	case in.doomed == allDoomed && !slices.Contains(w.cluster.Status.InstanceNames, in.name):
+		w.remember(in)
 		w.all = slices.DeleteFunc(w.all, func(other *instance) bool { return other == in })
 	case in.doomed != podDoomed || in.vol.Deleting || !in.vol.Exists: // a status of before may name who is removed
-		in.empty()
+		w.empty(in)
 	}
 }
 
 // empty leaves the name of an instance whose Pod and volume are gone.
-func (in *instance) empty() {
+func (w *world) empty(in *instance) {
+	w.remember(in)
 	*in = instance{name: in.name, ordinal: in.ordinal, data: core.DataEmpty, given: in.given}
 }
 
@@ -279,7 +281,7 @@ func (w *world) bootstrap(in *instance, a agent.BootstrapGroup) bool {
 		return false
 	}
 	w.made(in, a.Reboot)
-	in.joined = true
+	in.joined, w.remembered = true, nil
 	w.become([]string{in.name})
 	// The order to reboot it was given once more, and comes while the manager does not know yet that it is done.
 	return true

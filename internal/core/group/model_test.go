@@ -82,9 +82,12 @@ type world struct {
 	view    []string
 	primary string
 	changes int
-	past    bool                   // the status is one of before, and the operator has not looked at it yet
-	slow    bool                   // the group does not hand over when it is asked to
-	pulls   func(name string) bool // whether a Pod that is made does not start, for its image is pulled
+	// remembered is what a member held that has lost its data since, and that the others of a majority have
+	// accepted: by numbers.
+	remembered map[int]int
+	past       bool                   // the status is one of before, and the operator has not looked at it yet
+	slow       bool                   // the group does not hand over when it is asked to
+	pulls      func(name string) bool // whether a Pod that is made does not start, for its image is pulled
 	// diligence is how many steps a manager takes at a time, rejoins whether mysqld comes back
 	// by itself, recovers whether it takes time for one that joins to receive what it lacks,
 	// and made is told when somebody makes the group.
@@ -92,7 +95,8 @@ type world struct {
 	rejoins   func() bool
 	recovers  func() bool
 	made      func(by *instance, anew bool)
-	kills     func(*instance) // is told when a manager kills mysqld
+	kills     func(*instance)      // is told when a manager kills mysqld
+	revives   func(primary string) // is told when a human has the group go on that others had gone on without
 	mut       mutation
 	mysql     string // version of Pods that are made
 	coverage  *coverage
@@ -102,7 +106,8 @@ func newWorld(instances int) *world {
 	return &world{diligence: func() int { return 20 }, rejoins: func() bool { return false }, recovers: func() bool {
 		return false
 	}, pulls: func(string) bool { return false }, made: func(*instance, bool) {}, kills: func(*instance) {},
-		now: time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC),
+		revives: func(string) {},
+		now:     time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC),
 		cluster: core.Cluster{Name: "c", Wanted: instances,
 			SwitchoverLimit: time.Minute, SwitchoverPause: 5 * time.Second,
 			Topology: core.TopologyGroup, Group: &core.Group{WishedName: "g-1"}},
@@ -140,6 +145,7 @@ func (w *world) settle() {
 		if 2*len(side) <= len(w.view) || len(side) == len(w.view) && slices.Contains(side, w.primary) {
 			continue
 		}
+		w.recall(side)
 		w.learn(side)
 		w.become(side)
 		return
@@ -166,7 +172,8 @@ func (w *world) revive() {
 				other.joined, other.state = false, core.MemberError
 			}
 		}
-		w.view, w.primary = view, primary
+		w.view, w.primary, w.remembered = view, primary, nil
+		w.revives(primary)
 		return
 	}
 }
@@ -183,6 +190,29 @@ func (w *world) learn(side []string) {
 			}
 		}
 	}
+}
+
+// remember what a member of the view holds whose data are about to be lost: it has executed nothing that
+// a majority had not accepted, and whoever is left of that has it in memory as long as the view lasts.
+func (w *world) remember(in *instance) {
+	if !w.isMember(in.name) || len(in.content) == 0 {
+		return
+	}
+	if w.remembered == nil {
+		w.remembered = map[int]int{}
+	}
+	maps.Copy(w.remembered, in.content)
+}
+
+// recall gives what is remembered to a majority of the view. Who is recovering has not received what stands
+// before it, and learns from the others.
+func (w *world) recall(majority []string) {
+	for _, name := range majority {
+		if in := w.get(name); in.state != core.MemberRecovering {
+			in.take(&instance{content: w.remembered})
+		}
+	}
+	w.remembered = nil
 }
 
 // take receives what another holds and this one has nothing for.

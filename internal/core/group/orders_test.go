@@ -40,6 +40,7 @@ func (w *world) forceMembers(e core.ForceMembers) bool {
 		w.get(name).take(in)
 	}
 	in.m.member.Admitted, in.m.member.AdmittedEpoch = strings.Join(addresses, ","), e.Epoch
+	w.remembered = nil
 	w.become(members)
 	return true
 }

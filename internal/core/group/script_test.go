@@ -302,7 +302,7 @@ func (w *world) volumeIs(in *instance, what string) {
 		return
 	}
 	w.leave(in.name)
-	in.empty()
+	w.empty(in)
 }
 
 // hang has mysqld answer nobody, or its volume complete no write, or writes again.

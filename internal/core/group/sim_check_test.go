@@ -70,19 +70,24 @@ func (s *sim) checkReboot(lead string, had bool) string {
 	return s.lacksAcked(lead)
 }
 
-// lost: the primary of a group with a majority lacks what was acknowledged, though no
-// human accepted it and no volume was lost.
+// lost: the primary of a group with a majority lacks what was acknowledged, though no human accepted it.
+// As long as the group lasts, the volume of one member is no excuse: a majority had accepted all.
 func (s *sim) lost() string {
 	if s.primary == "" || !s.hasQuorum() {
 		return ""
 	}
-	return s.lacksAcked(s.primary)
+	return s.lacks(s.primary)
 }
 
+// lacksAcked is what whoever reboots the group lacks, when no volume was lost.
 func (s *sim) lacksAcked(primary string) string {
 	if len(s.gone) > 0 {
 		return ""
 	}
+	return s.lacks(primary)
+}
+
+func (s *sim) lacks(primary string) string {
 	for number, what := range s.acked {
 		if holds := s.get(primary).content[number]; holds != what {
 			return fmt.Sprintf("I2: %s goes on and holds %d under the number %d, for which %d was acknowledged",

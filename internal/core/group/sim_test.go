@@ -65,7 +65,7 @@ func newSim(seed uint64, mut mutation) *sim {
 	s.diligence = func() int { return s.rng.IntN(8) }
 	s.rejoins = func() bool { return s.rng.IntN(2) == 0 }
 	s.recovers = func() bool { return s.rng.IntN(3) == 0 }
-	s.made = s.checkMade
+	s.made, s.revives = s.checkMade, s.checkRevived
 	s.archive = newArchiving(s, seed)
 	s.pageCache = pageCache{cache: rand.New(rand.NewPCG(seed, 53))}
 	s.drawHangs(seed)
@@ -89,9 +89,17 @@ func (s *sim) checkMade(by *instance, anew bool) {
 		s.wrong = "I5: a group was made by itself a second time, by " + by.name
 	case anew:
 		s.wrong = s.lacksAcked(by.name)
+		s.goesOnFrom(by.name) // what the volumes that are gone held is lost with the group
 	}
 	by.adopt(by.errant) // the group's own from now on
 	by.errant = gtid.Set{}
+}
+
+// checkRevived: a human takes those for the group who were left out; the others' volumes may be gone.
+func (s *sim) checkRevived(primary string) {
+	if len(s.gone) > 0 {
+		s.goesOnFrom(primary)
+	}
 }
 
 func (s *sim) tellf(format string, args ...any) {
@@ -161,7 +169,7 @@ func (s *sim) fault() {
 		s.tellf("volume of %s gone", in.name)
 		s.leave(in.name)
 		s.gone[in.name] = true
-		in.empty()
+		s.empty(in)
 	case n < 20:
 		s.odd(in, n)
 	case n >= 30:
