@@ -148,9 +148,9 @@ func (d *decision) acknowledge() {
 		}
 		d.tellHangs(applied, attached)
 	}
-	if pod, known := holder.Pod.Get(); known && pod.Exists && !pod.Current {
+	if pod, known := holder.Pod.Get(); known && pod.Exists && !pod.Current && blocks != r.Server.SemiSync.Blocks {
 		d.Status.Durable, d.Status.DurableMessage = core.DurableUnknown,
-			"the primary still runs with a former spec; how commits wait is certain when it has been restarted"
+			"the primary still waits as a former spec has it; how commits wait is certain when it has been restarted"
 		return
 	}
 	// What was promised is what was asked for, also while some have no data yet.
