@@ -90,5 +90,6 @@ func (d *decision) haveLeaveFirst(members []*core.Instance, what, then string) {
 		d.Do(core.ReceivePromise{Instance: in.Name, Epoch: d.nextEpoch()})
 	}
 	d.Block(core.RefusalQuorumLost, fmt.Sprintf("the group has lost its quorum; the recovery that was asked for waits "+
-		"until %s out of %s. Then %s", agree(names, "is", "are"), what, then))
+		"until %s out of %s. Then %s. The Pod of one that does not leave within a minute can be deleted: its data stay",
+		agree(names, "is", "are"), what, then))
 }
