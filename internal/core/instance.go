@@ -96,6 +96,11 @@ func (in *Instance) Serving() (Report, bool) {
 	return r, known && r.State == Running && r.Data == DataPopulated && r.Server != nil
 }
 
+// IsEligible reports whether nothing but its position hinders the instance, whose mysqld answers, from being promoted.
+func (r Report) IsEligible() bool {
+	return !r.Terminating && (r.Server.Replication == nil || r.Server.Replication.SQLError == "")
+}
+
 // WhyUnheard is Unheard, and what Kubernetes says of its node, as it is put behind a sentence that says that its
 // manager cannot be reached; "" when there is nothing to put.
 func (in *Instance) WhyUnheard() string {

@@ -226,6 +226,8 @@ const (
 	// become of it. RefusalAdoption says that somebody did, and it cannot be done.
 	RefusalVolumesKept Reason = "VolumesKept"
 	RefusalAdoption    Reason = "AdoptionRefused"
+	// RefusalLineage says that nobody knows whether the group of a deleted Cluster went on without the data of some.
+	RefusalLineage Reason = "LineageUnknown"
 	// RefusalLogin says that the primary does not let replicas in.
 	RefusalLogin Reason = "ReplicationLoginRefused"
 	// RefusalUnreachable says that nobody can be asked whether the primary takes writes.

@@ -154,6 +154,8 @@ type Report struct {
 	// MayLack tells whether what it has acknowledged was not flushed, and it cannot show that it
 	// was kept: what it holds is less than it may have acknowledged, until it is whole again.
 	MayLack bool `json:"mayLack,omitempty"`
+	// Former is the lineage of data that a deleted Cluster has left, until the present one has had a primary.
+	Former Lineage `json:"former,omitzero"`
 }
 
 // Times is when the first and the last of some transactions were committed, by the

@@ -58,7 +58,7 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	case agent.LeaveGroup:
 		return m.membership.leaveGroup(a)
 	case agent.RememberGroup:
-		return m.membership.rememberGroup(a.Name)
+		return m.membership.rememberGroup(a.Of)
 	case agent.ForgetData:
 		return m.maker.forgetData()
 	}

@@ -200,8 +200,8 @@ func (m *manager) known() *agent.Facts {
 		f.Word = peers.word
 		f.Elsewhere = peers.elsewhere
 		f.TakeTail(r.tail)
-		f.Member = m.membership.of(r.GroupOf)
-		f.Member.ViewEpoch = s.cluster.latest.Epoch
+		f.Member = m.membership.known()
+		f.Member.Of, f.Member.ViewEpoch = r.lineage(), s.cluster.latest.Epoch
 	}
 	return f
 }

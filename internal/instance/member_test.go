@@ -64,7 +64,7 @@ func (w *world) primaryIs(n *node) {
 func (w *world) awaitRole(n *node, role core.MemberRole) core.Report {
 	w.t.Helper()
 	return w.await(n, "online as "+string(role), func(r core.Report) bool {
-		settled := n.m.membership.of("").Settled
+		settled := n.m.membership.known().Settled
 		return r.Server != nil && r.Server.Group != nil && r.Server.Group.State == core.MemberOnline &&
 			r.Server.Group.Role == role && settled == role
 	})
@@ -403,7 +403,7 @@ func TestMysqldIsToldAgainToMakeNoOtherGroup(t *testing.T) {
 	root := w.rootOf(n)
 	w.exec(root, "SET GLOBAL group_replication_bootstrap_group = ON")
 	n.m.membership.change(func(s *memberState) { s.Bootstraps = true })
-	until(t, "it is told so", func() bool { return !n.m.membership.of("").Bootstraps })
+	until(t, "it is told so", func() bool { return !n.m.membership.known().Bootstraps })
 	var on bool
 	must(t, root.QueryRow("SELECT @@global.group_replication_bootstrap_group").Scan(&on))
 	if on {

@@ -67,13 +67,11 @@ func (g *membership) change(f func(*memberState)) {
 	g.by.retell()
 }
 
-// of is what is known of a member of a group.
-func (g *membership) of(group string) agent.MemberFacts {
+// known is what it knows besides what stands on the volume.
+func (g *membership) known() agent.MemberFacts {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	f := g.st.MemberFacts
-	f.Of = group
-	return f
+	return g.st.MemberFacts
 }
 
 // noteSeen takes note of what mysqld says of its group.
@@ -142,6 +140,11 @@ func (g *membership) bootstrapGroup(ctx context.Context, a agent.BootstrapGroup)
 	if len(d.Actions) != 1 || d.Actions[0] != agent.Action(a) {
 		return errors.New("making the group: the Cluster says something else by now")
 	}
+	if a.Reboot {
+		if err := g.goOn(g.by.facts().Cluster.Epoch); err != nil {
+			return err
+		}
+	}
 	return g.startGroup(true)
 }
 
@@ -179,7 +182,7 @@ func (g *membership) startGroup(bootstrap bool) error {
 
 // endBootstrap has mysqld make no group any more, if it was told to make one.
 func (g *membership) endBootstrap(ctx context.Context) error {
-	if !g.of("").Bootstraps {
+	if !g.known().Bootstraps {
 		return nil
 	}
 	if err := g.roles().EndBootstrap(ctx); err != nil {
@@ -191,8 +194,14 @@ func (g *membership) endBootstrap(ctx context.Context) error {
 
 // rememberGroup records that this data is of a group that the operator knows of. From then on it
 // never makes one by itself, whatever a Cluster says whose status was lost.
-func (g *membership) rememberGroup(name string) error {
-	return g.record().change(func(r *volumeRecord) { r.GroupOf = name })
+func (g *membership) rememberGroup(of core.Lineage) error {
+	return g.record().change(func(r *volumeRecord) { r.GroupOf, r.GroupRecovery = of.Group, of.Recovery })
+}
+
+// goOn records, before it comes to that, that the group goes on from this data without others, whose data are of
+// an earlier history from then on.
+func (g *membership) goOn(epoch int64) error {
+	return g.record().change(func(r *volumeRecord) { r.GroupRecovery = max(r.GroupRecovery, epoch) })
 }
 
 // seeds are the addresses of the others, whoever of them is there. Those whom the group
@@ -336,6 +345,9 @@ func (g *membership) orderForceMembers(ctx context.Context, o control.ForceMembe
 	ctx, cancel := context.WithTimeout(ctx, 9*time.Second)
 	defer cancel()
 	if err := g.admitAlone(ctx, addresses, o.Epoch); err != nil {
+		return err
+	}
+	if err := g.goOn(o.Epoch); err != nil {
 		return err
 	}
 	return g.roles().ForceMembers(ctx, addresses)

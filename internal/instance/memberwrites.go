@@ -23,7 +23,7 @@ func (g *membership) openForWrites(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("looking whether this member still is the primary that somebody made read-only: %w", err)
 	}
-	if now := g.of(""); !now.MayOpen(server) {
+	if now := g.known(); !now.MayOpen(server) {
 		g.log.Info("this member takes writes, or is not to any more: it is left as it is")
 		return nil
 	}

@@ -30,6 +30,7 @@ func (m *manager) report() core.Report {
 		kept := m.record.get()
 		p.TellPromises(&r, kept.promises())
 		kept.cached().TellProvenance(&r)
+		r.Former = kept.Former
 		r.Restore = m.restorer.report(s.volume.data, kept.Restored)
 		r.Withheld = s.volume.keepsPromise(kept.promises())
 	}

@@ -122,6 +122,7 @@ func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 		return
 	}
 	m.adopt(c, may)
+	m.forgetFormer(c, may)
 	m.update(func(s *state) {
 		if !may(s) {
 			return
@@ -137,6 +138,21 @@ func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 	poke(m.publisher.wake)
 	poke(m.leases.wake)
 	poke(m.follower.wake)
+}
+
+// forgetFormer forgets of which history of a deleted Cluster's group the data are, when the present Cluster has had
+// a primary: whoever is not of the same history as that is removed before.
+func (m *manager) forgetFormer(c *v1alpha1.Cluster, may func(*state) bool) {
+	isOver := get(m, func(s *state) bool {
+		return s.volume.locked && may(s) && m.record.get().Former != core.Lineage{} &&
+			c.Status.EstablishedAt != nil && m.record.claimIn(c, m.opt.Instance, s.volume.data) == ours
+	})
+	if !isOver {
+		return
+	}
+	if err := m.record.change(func(r *volumeRecord) { r.Former = core.Lineage{} }); err != nil {
+		m.log.Error("forgetting of which group the adopted data were", "error", err)
+	}
 }
 
 // claim is whose a volume is in view of a Cluster.
@@ -186,12 +202,12 @@ func (m *manager) adopt(c *v1alpha1.Cluster, may func(*state) bool) {
 		if r.ClusterUID != "" && data != core.DataEmpty {
 			m.log.Info("adopts the data of a deleted Cluster", "uid", r.ClusterUID)
 		}
-		kept := agent.Cached{}
+		kept, former := agent.Cached{}, core.Lineage{}
 		if data != core.DataEmpty {
-			kept = r.cached()
+			kept, former = r.cached(), r.leaves()
 		}
 		*r = volumeRecord{ClusterUID: string(c.UID), Instance: m.opt.Instance, ServerID: m.opt.ServerID,
-			Stage: r.Stage}
+			Stage: r.Stage, groupHistory: groupHistory{Former: former}}
 		r.setCached(kept)
 	})
 	if err != nil {

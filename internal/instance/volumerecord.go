@@ -59,8 +59,7 @@ type volumeRecord struct {
 	// Received is what is known of relay logs that were not flushed. A release that had each
 	// event flushed knows nothing of it.
 	Received received `json:"received,omitzero"`
-	// GroupOf is the group that the data has been a member of.
-	GroupOf string `json:"groupOf,omitempty"`
+	groupHistory
 	// Accounts is a digest of the Secrets that were followed here last. It counts where the data tell
 	// nothing: those of a release that did not note it there.
 	Accounts string `json:"accounts,omitempty"`
@@ -72,6 +71,29 @@ type volumeRecord struct {
 	Restored *core.Restore `json:"restored,omitempty"`
 	// RestoreFailures is how often that was tried in vain.
 	RestoreFailures restoreFailures `json:"restoreFailures,omitzero"`
+}
+
+// groupHistory is of which history of a group the data are.
+type groupHistory struct {
+	// GroupOf is the group that the data has been a member of, and GroupRecovery the last of its recoveries
+	// that they went through; releases before this one did not note that.
+	GroupOf       string `json:"groupOf,omitempty"`
+	GroupRecovery int64  `json:"groupRecovery,omitempty"`
+	// Former is the lineage that the data had in a deleted Cluster, until this one has had a primary.
+	Former core.Lineage `json:"former,omitzero"`
+}
+
+// lineage is what is remembered of the group that the data are of.
+func (r *groupHistory) lineage() core.Lineage {
+	return core.Lineage{Group: r.GroupOf, Recovery: r.GroupRecovery}
+}
+
+// leaves is the lineage of the data for a Cluster that adopts them.
+func (r *groupHistory) leaves() core.Lineage {
+	if r.GroupOf == "" {
+		return r.Former
+	}
+	return r.lineage()
 }
 
 // promised is what is remembered of acknowledgements.

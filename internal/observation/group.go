@@ -18,9 +18,9 @@ import (
 
 // GroupWish reads the wish for a group; nil where the instances are to be none. A
 // name that the user has not chosen follows from the Cluster's UID: no other Cluster,
-// recreated under the same name or restored from it, has the same. A Cluster that is restored
-// takes no other: a copied manifest has the name of the group that the data are of, which may
-// still give the same GTIDs to other transactions.
+// recreated under the same name or restored from it, has the same. A Cluster that is restored, or goes on
+// with the volumes of a deleted one, takes no other: a copied manifest has the name of the group that the data
+// are of, which may still give the same GTIDs to other transactions.
 func GroupWish(c *v1alpha1.Cluster) *core.Group {
 	if !declared.Topology(&c.Spec).RunsGroup() {
 		return nil
@@ -28,7 +28,7 @@ func GroupWish(c *v1alpha1.Cluster) *core.Group {
 	own := uuid.NewSHA1(uuid.NameSpaceOID, []byte("mysql.cnmsql.co/group/"+string(c.UID))).String()
 	out := &core.Group{WishedName: own, WithoutEffect: withoutEffect(&c.Spec)}
 	g := declared.Group(&c.Spec)
-	if declared.FirstData(&c.Spec).IsElsewhere() {
+	if declared.FirstData(&c.Spec).IsElsewhere() || c.Status.AdoptedFrom != "" {
 		out.NotTaken = g.GroupName
 	} else {
 		out.WishedName = cmp.Or(g.GroupName, own)

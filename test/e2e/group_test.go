@@ -67,6 +67,8 @@ func TestGroup(t *testing.T) {
 		{"TwoOfFivePartitioned", (*world).twoOfFiveLost, inAll, five},
 		{"MajorityOfFiveCutOff", (*world).majorityCutOff, inAll, five},
 		{"ScaledToThreeAndOne", func(w *world) { w.scaledTo(3, 1) }, inAll, five},
+		{"DeletedGroupLeavesItsVolumesForAnother", func(w *world) { w.leavesItsVolumes(groupSpec) }, inAll,
+			threeForItself},
 		{"DeletedClusterLeavesNothing", (*world).deletedClusterLeavesNothing, always, anyForItself},
 	})
 }

@@ -180,16 +180,18 @@ func (w *world) left(kinds string) string {
 		"--sort-by=.metadata.name")), " ")
 }
 
-// deletedClusterLeavesItsVolumes: another of its name makes nothing beside them, and goes
+func (w *world) deletedClusterLeavesItsVolumes() { w.leavesItsVolumes(quorum) }
+
+// leavesItsVolumes: another Cluster of its name and manifest makes nothing beside them, and goes
 // on with all that was acknowledged when it is told to.
-func (w *world) deletedClusterLeavesItsVolumes() {
+func (w *world) leavesItsVolumes(manifest string) {
 	l := w.startWriting()
 	l.ackedAfter(time.Now().Add(time.Second), 10*time.Second)
 	l.stopAndLoseNothing()
 	claims, former := w.left("pvc"), w.cluster()
 	w.kubectl("-n", w.key.Namespace, "delete", "cluster", w.key.Name, "--wait=true")
 	w.awaitLeft(claims)
-	w.apply(quorum)
+	w.apply(manifest)
 	w.becomes(time.Minute, func(c *v1alpha1.Cluster) bool {
 		return c.Status.Phase == "Blocked" && strings.Contains(c.Status.PhaseReason,
 			"adopt-volumes="+string(former.UID))

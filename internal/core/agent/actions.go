@@ -175,8 +175,8 @@ type HoldRejoin struct{ On bool }
 // lets it do as the Cluster says.
 type HoldExpulsion struct{ On bool }
 
-// RememberGroup keeps on the volume that this data is of a group that was made.
-type RememberGroup struct{ Name string }
+// RememberGroup keeps on the volume that this data is of a group that was made, and of which history of it.
+type RememberGroup struct{ Of core.Lineage }
 
 // ForgetFormer has the group forget the addresses of those who are not in this view of it.
 type ForgetFormer struct{ View string }
@@ -320,4 +320,7 @@ func (a HoldExpulsion) String() string {
 	}
 	return "let the group expel members"
 }
-func (a RememberGroup) String() string { return "remember the group " + a.Name }
+
+func (a RememberGroup) String() string {
+	return fmt.Sprintf("remember the group %s, last recovered in epoch %d", a.Of.Group, a.Of.Recovery)
+}

@@ -46,8 +46,8 @@ type Membership struct {
 // MemberFacts are what a member knows of itself, besides what any instance knows.
 type MemberFacts struct {
 	// Of is the group that this data was a member of when the operator knew that there
-	// was one; "" for none.
-	Of string
+	// was one, and the last of its recoveries that the data went through.
+	Of core.Lineage
 	// ViewEpoch is the highest epoch that the Cluster's status was seen to have.
 	ViewEpoch int64
 	// RebootEpoch is the epoch of the last order to reboot the group from this
@@ -250,8 +250,8 @@ func (f *Facts) compared(d Decision) Decision {
 func inGroup(f *Facts) (Decision, bool) {
 	v, g := f.view(), f.Cluster.Group
 	switch {
-	case v.State == core.MemberOnline && g.Bootstrapped && f.Member.Of != g.Name:
-		return tell(core.Running, "", "", RememberGroup{g.Name})
+	case v.State == core.MemberOnline && g.Bootstrapped && f.Member.Of != f.lineage(v):
+		return tell(core.Running, "", "", RememberGroup{f.lineage(v)})
 	case v.State == core.MemberOnline && f.Unnoted: // the manager before was of a release that noted nothing
 		return tell(core.Running, "", "", NoteReceiving{})
 	case v.State == core.MemberOnline && v.HasQuorum() && f.MayLack: // the group has sent it what it lacked
@@ -318,9 +318,9 @@ func join(f *Facts) (Decision, bool) {
 	switch {
 	case f.isToReboot():
 		return f.makeGroup(BootstrapGroup{Reboot: true})
-	case !g.Bootstrapped && g.Bootstrapper == f.Me && f.Member.Of != "":
-		return tell(core.Running, core.RefusalDataWithoutStatus, "this data was a member of the group "+f.Member.Of+
-			", and the Cluster says that there never was a group: nothing is made; restore the Cluster's status, or start with an empty volume")
+	case !g.Bootstrapped && g.Bootstrapper == f.Me && f.Member.Of.Group != "":
+		return tell(core.Running, core.RefusalDataWithoutStatus, "this data was a member of the group "+
+			f.Member.Of.Group+", and the Cluster says that there never was a group: nothing is made; restore the Cluster's status, or start with an empty volume")
 	case !g.Bootstrapped && g.Bootstrapper == f.Me:
 		return f.makeGroup(BootstrapGroup{})
 	case !g.Bootstrapped:

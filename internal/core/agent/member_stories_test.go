@@ -20,7 +20,8 @@ func member() *Facts {
 	f.Cluster.Topology = core.TopologyGroup
 	f.Cluster.Group = &Membership{Name: "g-1", Bootstrapper: "db-2", Bootstrapped: true, Rejoins: true}
 	f.Cluster.CurrentPrimary = "db-2"
-	f.Member = MemberFacts{Of: "g-1", Settled: core.MemberSecondary, ProtocolOf: "9.7.4", Forgot: "v:1"}
+	f.Member = MemberFacts{Of: core.LineageOf("g-1", nil), Settled: core.MemberSecondary, ProtocolOf: "9.7.4",
+		Forgot: "v:1"}
 	f.Server.Group = &core.GroupView{State: core.MemberOnline, Role: core.MemberSecondary, ViewID: "v:1",
 		Members: []core.ViewMember{
 			{Host: "db-1", UUID: "1", State: core.MemberOnline, Role: core.MemberSecondary, Version: "9.7.4"},
@@ -42,7 +43,7 @@ func (s *story) group(key, value string) bool {
 	case "addresses":
 		g.Addresses = strings.Split(value, ",")
 	case "of":
-		m.Of = value
+		m.Of = core.LineageOf(value, nil)
 	case "reboot":
 		m.RebootEpoch = number(value)
 	case "bootstraps":
@@ -101,6 +102,12 @@ func (s *story) majority(key, value string) bool {
 		g.Online = strings.Split(value, ",")
 	case "seen":
 		m.ViewEpoch = number(value)
+	case "recovered": // in an epoch, as the Cluster says
+		g.Recoveries = []core.GroupRecovery{{Epoch: number(value)}}
+	case "went-through": // a recovery, as the volume says
+		m.Of.Recovery = number(value)
+	case "undecided":
+		g.Undecided = value != "no"
 	case "last": // what mysqld told last, as primary or secondary
 		last := *s.f.Server.Group
 		last.Role = core.MemberRole(value)

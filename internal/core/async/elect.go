@@ -121,15 +121,10 @@ func (b ballot) voters() (voters []voter, unknown, diverged []string) {
 		}
 		stale, fenced := !b.isFinal(in, r), slices.Contains(b.fenced, in.Name)
 		voters = append(voters, voter{in: in, report: r, holds: r.Server.Holds(),
-			eligible: eligible(r) && !stale && !fenced && !draft.LosesVolume(in),
+			eligible: r.IsEligible() && !stale && !fenced && !draft.LosesVolume(in),
 			fenced:   fenced, stale: stale, lacks: mayLack(b.o, r)})
 	}
 	return voters, unknown, diverged
-}
-
-// eligible reports whether nothing but its position hinders the instance from being promoted.
-func eligible(r core.Report) bool {
-	return !r.Terminating && (r.Server.Replication == nil || r.Server.Replication.SQLError == "")
 }
 
 // tooFewKnown refuses when an acknowledged commit might be only on instances whose
@@ -262,19 +257,12 @@ func (b ballot) startText(v voter) string {
 		"--instance %[1]s, then START REPLICA SQL_THREAD", v.in.Name, b.o.Cluster.Name)
 }
 
-// ownText tells what each holds that not all others hold.
 func ownText(all []voter) string {
-	var holds []string
+	var holds []draft.Holding
 	for _, v := range all {
-		own := gtid.Set{}
-		for _, other := range all {
-			own = own.Union(v.holds.Subtract(other.holds))
-		}
-		if !own.IsEmpty() {
-			holds = append(holds, v.in.Name+" holds "+own.Abbreviate(4))
-		}
+		holds = append(holds, draft.Holding{Name: v.in.Name, Holds: v.holds})
 	}
-	return strings.Join(holds, "; ") + ", which some other lacks"
+	return draft.OwnText(holds)
 }
 
 func (b ballot) whyUnfit(v voter) string {

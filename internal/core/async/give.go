@@ -211,7 +211,7 @@ func (d *decision) ready(closed core.Report) (have, need int) {
 			return
 		}
 		attached := streams(r, p.Instance) && r.Server.SemiSync.ReplicaEnabled && r.Server.Holds().Contains(holds)
-		if attached || r.NoReceivingBelow == d.nextEpoch() && eligible(r) {
+		if attached || r.NoReceivingBelow == d.nextEpoch() && r.IsEligible() {
 			have++
 		}
 	})

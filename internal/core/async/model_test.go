@@ -137,7 +137,8 @@ func (w *world) startPod(in *inst) {
 	in.withheldAt = w.now
 	in.truth = core.Report{Instance: in.name, PodUID: in.pod.UID, Node: in.pod.Node, State: core.Starting,
 		VolumeLocked: true, NoWritesBelow: in.truth.NoWritesBelow, NoReceivingBelow: in.truth.NoReceivingBelow,
-		Withheld: in.truth.Withheld, Data: data, Server: server, Version: versionOf(w.image)}
+		Withheld: in.truth.Withheld, Data: data, Server: server, Former: in.truth.Former,
+		Version: versionOf(w.image)}
 }
 
 // hear lets the operator hear an instance's truth now.

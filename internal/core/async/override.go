@@ -20,7 +20,7 @@ func (d *decision) overrides() bool {
 		d.Do(core.ClearOverride{})
 		return false
 	case want.Epoch != d.Status.Promotion.Epoch:
-		d.refuseOverride(fmt.Sprintf("it names %s, and this is epoch %d. See what would be lost now; then write "+
+		d.RefuseOverride(fmt.Sprintf("it names %s, and this is epoch %d. See what would be lost now; then write "+
 			"cnmsql.cnmsql.co/accept-data-loss=INSTANCE@%[2]d", want, d.Status.Promotion.Epoch))
 		return false
 	case d.isToTakeOver() && d.diagnosis.name == core.PrimaryHealthy && want.To == d.Status.Promotion.Instance:
@@ -28,16 +28,16 @@ func (d *decision) overrides() bool {
 		d.takeOverAnyway()
 		return true
 	case d.takesWrites():
-		d.refuseOverride("the primary " + d.Status.Promotion.Instance + " " + serves(d.Status.Promotion) +
+		d.RefuseOverride("the primary " + d.Status.Promotion.Instance + " " + serves(d.Status.Promotion) +
 			"; switch over instead")
 		return false
 	case in == nil:
-		d.refuseOverride("the cluster has no instance " + want.To)
+		d.RefuseOverride("the cluster has no instance " + want.To)
 		return false
 	}
 	r, serves := serving(in)
-	if !serves || !eligible(r) {
-		d.refuseOverride(want.To + " cannot be promoted: its mysqld does not serve the cluster's data, or its " +
+	if !serves || !r.IsEligible() {
+		d.RefuseOverride(want.To + " cannot be promoted: its mysqld does not serve the cluster's data, or its " +
 			"applier has stopped")
 		return false
 	}
@@ -57,9 +57,4 @@ func (d *decision) overrides() bool {
 func (d *decision) wasCarriedOut(want *core.Override) bool {
 	p := d.Status.Promotion
 	return p.Proof == core.ProofAcceptedLoss && p.Instance == want.To && want.Epoch >= 0 && want.Epoch < p.Epoch
-}
-
-func (d *decision) refuseOverride(why string) {
-	d.Warn(core.RefusalOverride, "the accepted loss of data is not carried out: "+why)
-	d.Do(core.ClearOverride{})
 }

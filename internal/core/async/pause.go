@@ -40,7 +40,7 @@ func (d *decision) canReturn(op *core.Operation) bool {
 		return false
 	}
 	r, serves := serving(d.Instance(op.From))
-	return serves && eligible(r) && r.Server.Holds().Contains(d.Status.Promotion.RequiredGTID)
+	return serves && r.IsEligible() && r.Server.Holds().Contains(d.Status.Promotion.RequiredGTID)
 }
 
 // lateness tells which bound of the spec a switchover has passed; "" when none.

@@ -18,9 +18,6 @@ func mayLack(o *core.Observation, r core.Report) bool {
 
 func (d *decision) mayLack(r core.Report) bool { return mayLack(d.Observation, r) }
 
-const mayLackText = "may lack what it acknowledged: what it had received was not flushed before its node, " +
-	"its mount or its volume failed"
-
 // missingText tells whom to bring back, so that enough say what they hold, and who is there and may lack
 // something. The holder has all, once it has got what it had to have.
 func (b ballot) missingText(voters []voter, unknown []string) string {
@@ -53,17 +50,7 @@ func (b ballot) missingText(voters []voter, unknown []string) string {
 		said = "Whoever held the rest is gone"
 	}
 	if len(lacking) > 0 {
-		said += ". " + strings.Join(lacking, ", ") + " " + mayLackText
+		said += ". " + strings.Join(lacking, ", ") + " " + draft.MayLackText
 	}
 	return said
-}
-
-// lackingAmong names one of the instances that may lack what it acknowledged; "" when none does.
-func lackingAmong(all []voter) string {
-	for _, v := range all {
-		if v.lacks {
-			return v.in.Name
-		}
-	}
-	return ""
 }

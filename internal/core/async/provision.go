@@ -11,7 +11,7 @@ import (
 // is too much or out of date: Pods and volumes, not roles. While something outside the cluster
 // hinders it, it only gives instances back what they have lost.
 func (d *decision) provision() {
-	if d.AdoptVolumes("") {
+	if d.AdoptVolumes() {
 		return
 	}
 	if d.Cluster.Problem == nil {

@@ -283,7 +283,7 @@ func (d *decision) isMissed(victim *core.Instance) bool {
 // and too few of them receive, but it could. It has been compared.
 func (d *decision) isLastToReceive(victim *core.Instance, r core.Report) bool {
 	holder := d.holder()
-	return eligible(r) && d.isMember(victim.Name) && !slices.Contains(d.Status.Diverged, victim.Name) &&
+	return r.IsEligible() && d.isMember(victim.Name) && !slices.Contains(d.Status.Diverged, victim.Name) &&
 		holder.Report.ReadAfter(victim.Report) && d.notHeldElsewhere(r, victim, holder) != "" &&
 		d.receiveBeside(victim) < d.wishedWithout(victim, holder)
 }

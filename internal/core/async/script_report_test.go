@@ -21,6 +21,9 @@ func setReport(r *core.Report, key, v string) error {
 		}
 	case "manager":
 		r.Manager = build(v)
+	case "recovered": // the group of a deleted Cluster, in an epoch
+		r.Former.Group = "g-old"
+		r.Former.Recovery, err = strconv.ParseInt(v, 10, 64)
 	case "manager-refused":
 		r.ManagerRefused = &core.RefusedBinary{Digest: v, Why: "it does not run here"}
 	case "version":

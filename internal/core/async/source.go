@@ -191,7 +191,7 @@ func (d *decision) openHolder(r core.Report, because proven) {
 func (d *decision) takeOverAnyway() {
 	r, ok := serving(d.holder())
 	if !ok || r.Server.Replication != nil && r.Server.Replication.SQLError != "" {
-		d.refuseOverride(d.Status.Promotion.Instance + " cannot take over: its mysqld does not answer, or has not " +
+		d.RefuseOverride(d.Status.Promotion.Instance + " cannot take over: its mysqld does not answer, or has not " +
 			"applied all that it has received; see kubectl cnmsql status")
 		return
 	}

@@ -198,12 +198,13 @@ func (d *decision) cannotLead(in *core.Instance) (core.Report, *core.Problem) {
 			Message: draft.FencedText(d.Cluster.Name, in.Name)}
 	case draft.LosesVolume(in):
 		return r, &core.Problem{Reason: core.RefusalTargetNotReady, Message: draft.VolumeGoes}
-	case !eligible(r):
+	case !r.IsEligible():
 		return r, &core.Problem{Reason: core.RefusalTargetNotReplicating, Message: whyUnfit(r)}
 	case r.IsFull():
 		return r, &core.Problem{Reason: core.RefusalTargetFull, Message: core.TargetFullText}
 	case d.mayLack(r):
-		text := "it " + mayLackText + "; it is whole again when it holds what " + d.Status.Promotion.Instance + " had"
+		text := "it " + draft.MayLackText + "; it is whole again when it holds what " + d.Status.Promotion.Instance +
+			" had"
 		return r, &core.Problem{Reason: core.RefusalTargetNotReady, Message: text}
 	}
 	return r, nil

@@ -11,8 +11,8 @@ import (
 // AdoptVolumes has a Cluster that never had a primary go on with the volumes that were
 // kept of a deleted Cluster of its name, when a human asks for it. It reports whether
 // nothing may be made meanwhile: an empty database beside the data of before is what
-// nobody wants. cannot is why no volumes can be adopted here; "" where they can.
-func (d *Draft) AdoptVolumes(cannot string) bool {
+// nobody wants.
+func (d *Draft) AdoptVolumes() bool {
 	s := &d.Status
 	if s.Promotion != nil || !s.EstablishedAt.IsZero() || s.Group.WasMade() {
 		if wish := d.Cluster.AdoptFrom; wish != "" && wish != s.AdoptedFrom {
@@ -21,7 +21,7 @@ func (d *Draft) AdoptVolumes(cannot string) bool {
 		}
 		return false
 	}
-	if s.AdoptedFrom == "" && !d.beginAdoption(cannot) {
+	if s.AdoptedFrom == "" && !d.beginAdoption() {
 		return d.IsBlocked()
 	}
 	pending := false
@@ -42,7 +42,7 @@ func (d *Draft) AdoptVolumes(cannot string) bool {
 }
 
 // beginAdoption reports whether volumes are to be adopted.
-func (d *Draft) beginAdoption(cannot string) bool {
+func (d *Draft) beginAdoption() bool {
 	var names []string
 	former, wish := "", d.Cluster.AdoptFrom
 	for _, v := range d.Cluster.FormerVolumes {
@@ -52,8 +52,6 @@ func (d *Draft) beginAdoption(cannot string) bool {
 	}
 	switch {
 	case wish == "" && former == "":
-	case cannot != "":
-		d.Block(core.RefusalAdoption, cannot)
 	case d.Cluster.FirstData.IsElsewhere():
 		d.blockRestoreBesideKept(former, wish)
 	case wish == "":

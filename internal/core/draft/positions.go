@@ -2,6 +2,7 @@ package draft
 
 import (
 	"slices"
+	"strings"
 
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
@@ -33,3 +34,28 @@ func Held(all []*core.Instance) (out gtid.Set) {
 }
 
 func tellsPosition(r core.Report) bool { return r.Server != nil }
+
+// MayLackText is said of an instance that may lack what it acknowledged.
+const MayLackText = "may lack what it acknowledged: what it had received was not flushed before its node, " +
+	"its mount or its volume failed"
+
+// Holding is what an instance holds.
+type Holding struct {
+	Name  string
+	Holds gtid.Set
+}
+
+// OwnText tells what each holds that not all others hold.
+func OwnText(all []Holding) string {
+	var holds []string
+	for _, h := range all {
+		own := gtid.Set{}
+		for _, other := range all {
+			own = own.Union(h.Holds.Subtract(other.Holds))
+		}
+		if !own.IsEmpty() {
+			holds = append(holds, h.Name+" holds "+own.Abbreviate(4))
+		}
+	}
+	return strings.Join(holds, "; ") + ", which some other lacks"
+}

@@ -33,9 +33,7 @@ func decide(o *core.Observation) *decision {
 		return d
 	}
 	d.names()
-	d.besideKept = d.AdoptVolumes("there are volumes of a deleted Cluster of this name, and a group cannot go on " +
-		"with them: to have their data, restore a backup into a Cluster of another name; if it is not needed, delete them (kubectl get pvc -l mysql.cnmsql.co/cluster=" +
-		o.Cluster.Name + ")")
+	d.besideKept = d.AdoptVolumes()
 	d.forgetNew()
 	d.seen = see(o, d.g)
 	d.pin()
@@ -99,26 +97,38 @@ func (d *decision) names() {
 // pin chooses, once, the group's name and who makes it. Whom somebody wishes as primary meanwhile is no
 // matter: who has begun is the only one who can end.
 func (d *decision) pin() {
-	if d.g.Name == "" {
+	if d.g.Name == "" && !d.besideKept {
 		d.g.Name = d.Cluster.Group.WishedName
 		if not := d.Cluster.Group.NotTaken; not != "" {
 			d.Tell(core.ReasonWithoutEffect, "spec.replication.groupReplication.groupName is without effect in a "+
-				"Cluster that is restored: "+not+" may be the group that the data are of, which may go on. This group "+
-				"is "+d.g.Name)
+				"Cluster that begins with data of before: "+not+" may be the group that they are of, which may go on. "+
+				"This group is "+d.g.Name)
 		}
 	}
 	if d.Status.Epoch == 0 {
 		d.Status.Epoch = 1
 	}
-	if !d.g.Bootstrapped && d.g.Bootstrapper == "" && !d.seen.agreed && !d.besideKept && !d.foundData() {
-		first := d.Cluster.Name + "-1"
-		d.g.Bootstrapper = first
-		if d.Status.TargetPrimary == "" {
-			d.Status.TargetPrimary, d.Status.TargetPrimaryAt = first, d.Now
-		}
-		d.Tell(core.ReasonGroupBootstrap, first+" is to make the group "+d.g.Name)
-		d.Again = true
+	switch {
+	case d.g.Bootstrapped, d.g.Bootstrapper != "", d.seen.agreed, d.besideKept:
+	case d.isAdopting():
+		d.chooseAdopted()
+	case !d.foundData():
+		d.beginGroup(d.Cluster.Name+"-1", "")
 	}
+}
+
+// beginGroup has an instance make the group; from is what it makes it from, "" for nothing.
+func (d *decision) beginGroup(first, from string) {
+	d.g.Bootstrapper = first
+	if d.Status.TargetPrimary == "" {
+		d.Status.TargetPrimary, d.Status.TargetPrimaryAt = first, d.Now
+	}
+	text := first + " is to make the group " + d.g.Name
+	if from != "" {
+		text += " " + from
+	}
+	d.Tell(core.ReasonGroupBootstrap, text)
+	d.Again = true
 }
 
 // foundData reports whether there may be data of a group, although the Cluster says that there

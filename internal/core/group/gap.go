@@ -113,6 +113,9 @@ func (d *decision) clearWord() {
 // Without one there is nothing that could be accepted, and one that is made later in this
 // epoch must not find it.
 func (d *decision) dropOverride() {
+	if d.isAdopting() { // it may name the one to go on with
+		return
+	}
 	word := d.Cluster.Override
 	if word == nil || d.Cluster.Group.ForceQuorum {
 		return

@@ -158,7 +158,7 @@ func (w *world) act(in *instance, a agent.Action) bool {
 		in.state = ""
 		m.member.Left(false, w.now)
 	case agent.RememberGroup:
-		in.of = a.Name
+		in.of = a.Of
 	default:
 		return m.note(a)
 	}
@@ -282,6 +282,9 @@ func (w *world) bootstrap(in *instance, a agent.BootstrapGroup) bool {
 	}
 	w.made(in, a.Reboot)
 	in.joined, w.remembered = true, nil
+	if a.Reboot && !w.mut.keepsLineage {
+		in.of.Recovery = in.m.view.Epoch
+	}
 	w.become([]string{in.name})
 	// The order to reboot it was given once more, and comes while the manager does not know yet that it is done.
 	return true

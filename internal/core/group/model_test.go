@@ -22,10 +22,11 @@ type instance struct {
 	manager core.Binary
 	version string // of its mysqld
 
-	up       bool   // mysqld runs
-	starting bool   // and does not answer yet
-	joined   bool   // since it was started
-	of       string // the group that its data was a member of
+	up       bool         // mysqld runs
+	starting bool         // and does not answer yet
+	joined   bool         // since it was started
+	of       core.Lineage // the group that its data was a member of
+	left     core.Lineage // the same of a deleted Cluster's, whose volume it has
 	data     core.DataState
 	executed gtid.Set
 	// content tells which transaction the instance holds under a number; the executed set
@@ -82,12 +83,10 @@ type world struct {
 	view    []string
 	primary string
 	changes int
-	// remembered is what a member held that has lost its data since, and that the others of a majority have
-	// accepted: by numbers.
-	remembered map[int]int
-	past       bool                   // the status is one of before, and the operator has not looked at it yet
-	slow       bool                   // the group does not hand over when it is asked to
-	pulls      func(name string) bool // whether a Pod that is made does not start, for its image is pulled
+	outlived
+	past  bool                   // the status is one of before, and the operator has not looked at it yet
+	slow  bool                   // the group does not hand over when it is asked to
+	pulls func(name string) bool // whether a Pod that is made does not start, for its image is pulled
 	// diligence is how many steps a manager takes at a time, rejoins whether mysqld comes back
 	// by itself, recovers whether it takes time for one that joins to receive what it lacks,
 	// and made is told when somebody makes the group.
@@ -100,6 +99,15 @@ type world struct {
 	mut       mutation
 	mysql     string // version of Pods that are made
 	coverage  *coverage
+}
+
+// outlived is what is left of members whose data or whose Cluster is gone.
+type outlived struct {
+	// formers are instances of which a deleted Cluster has left the volumes.
+	formers map[string]instance
+	// remembered is what a member held that has lost its data since, and that the others of a majority have
+	// accepted: by numbers.
+	remembered map[int]int
 }
 
 func newWorld(instances int) *world {
@@ -411,7 +419,7 @@ func (w *world) report(in *instance) core.Report {
 		Errant: d.Errant, Manager: in.manager, Data: in.data, Version: in.version,
 		VolumeLocked: true, SeenEpoch: in.m.seen, ViewEpoch: in.viewEpoch,
 		NoReceivingBelow: in.frozen, Terminating: !in.m.stopping.IsZero(),
-		Server: f.Server, Lagging: in.lags, Room: in.room, TokenRefused: in.unknown}
+		Server: f.Server, Lagging: in.lags, Room: in.room, TokenRefused: in.unknown, Former: in.left}
 	if f.Server != nil {
 		r.Server.Group = w.tells(in)
 	}
@@ -429,6 +437,8 @@ func (w *world) tells(in *instance) *core.GroupView {
 // carryOut does what a plan says.
 func (w *world) carryOut(e core.Effect) {
 	switch e := e.(type) {
+	case core.AdoptVolume:
+		w.adoptVolume(e)
 	case core.CreateVolume:
 		w.make(e.Instance, e.Ordinal).vol = core.Volume{Exists: true, UID: "volume-" + e.Instance, Bound: true}
 	case core.CreatePod:
@@ -498,6 +508,17 @@ func (w *world) deleteOwned(name string, meant core.Owned, what doom) {
 	if in := w.get(name); in != nil && in.pod.UID == meant.PodUID && in.vol.UID == meant.VolumeUID {
 		w.deletePod(name, what)
 	}
+}
+
+// adoptVolume gives an instance the volume that a deleted Cluster left of it.
+func (w *world) adoptVolume(e core.AdoptVolume) {
+	w.cluster.FormerVolumes = slices.DeleteFunc(w.cluster.FormerVolumes, func(v core.FormerVolume) bool {
+		return v.Instance == e.Instance && v.UID == e.UID
+	})
+	was := w.formers[e.Instance]
+	in := w.make(e.Instance, was.ordinal)
+	in.vol, in.data, in.given = core.Volume{Exists: true, UID: e.UID, Bound: true}, core.DataPopulated, true
+	in.executed, in.left = was.executed, was.left
 }
 
 func (w *world) make(name string, ordinal int) *instance {

@@ -31,6 +31,9 @@ type mutation struct {
 	// purgesUnarchived: binary logs that have expired go, archived or not. tellsUnflushed: the primary
 	// tells a client of a commit that it has not flushed.
 	purgesUnarchived, tellsUnflushed bool
+	// keepsLineage: whoever is told to go on does not note it before. sameLineage: that the group went on
+	// without somebody counts for nothing when its volumes are adopted.
+	keepsLineage, sameLineage bool
 }
 
 // expiry is what may go.
@@ -84,6 +87,7 @@ func TestMutants(t *testing.T) {
 	maps.Copy(all, gapMutants())
 	maps.Copy(all, hungMutants())
 	maps.Copy(all, setBackMutants())
+	maps.Copy(all, adoptionMutants())
 	for name, mut := range all {
 		t.Run(name, func(t *testing.T) {
 			for n := range uint64(within) + 1 {
@@ -287,6 +291,6 @@ func forgetsTheGroup(f *agent.Facts) {
 		group := *f.Cluster.Group
 		group.Bootstrapped = false
 		again.Group = &group
-		f.Cluster, f.Member.Of = &again, ""
+		f.Cluster, f.Member.Of = &again, core.Lineage{}
 	}
 }

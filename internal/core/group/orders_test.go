@@ -41,6 +41,9 @@ func (w *world) forceMembers(e core.ForceMembers) bool {
 	}
 	in.m.member.Admitted, in.m.member.AdmittedEpoch = strings.Join(addresses, ","), e.Epoch
 	w.remembered = nil
+	if !w.mut.keepsLineage {
+		in.of.Recovery = e.Epoch
+	}
 	w.become(members)
 	return true
 }

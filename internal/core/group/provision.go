@@ -34,7 +34,7 @@ func (d *decision) provision() {
 // grow makes instances up to the wished number, but not while nobody can give them
 // data.
 func (d *decision) grow() {
-	if d.g.Bootstrapped && !d.seen.agreed {
+	if (d.g.Bootstrapped || d.Status.AdoptedFrom != "") && !d.seen.agreed {
 		return
 	}
 	before := slices.Clone(d.Status.InstanceNames)

@@ -126,7 +126,7 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 		return w.decide()
 	case "members", "recoveries":
 		return w.recorded(td.Cmd)
-	case "spec", "problem":
+	case "spec", "problem", "adopt":
 		w.specify(td)
 	case "release":
 		w.cluster.Manager = core.Binary{Digest: "new", Platform: "linux/amd64"}
@@ -142,8 +142,7 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 	case "target":
 		w.cluster.Status.TargetPrimary = strings.TrimPrefix(names[0], "none")
 	case "former":
-		w.cluster.FormerVolumes = append(w.cluster.FormerVolumes, core.FormerVolume{Instance: names[0],
-			UID: "volume", Of: "old"})
+		w.leftOf(t, td, names[0])
 	case "reinit":
 		w.cluster.Reinit = append(w.cluster.Reinit, core.ReinitRequest{Instance: names[0]})
 	case "force":
@@ -152,7 +151,7 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 			w.cluster.Group.ForceView = names[0]
 		}
 	case "accept":
-		w.cluster.Override = &core.Override{To: names[0], Epoch: w.cluster.Status.Epoch}
+		w.accept(names[0])
 	case "operator":
 		w.loseOperator()
 	case "automatic":
@@ -170,6 +169,42 @@ func (w *world) command(t *testing.T, td *datadriven.TestData) string {
 		w.settle()
 	}
 	return ""
+}
+
+// accept is a human's word that what an instance lacks may be lost.
+func (w *world) accept(instance string) {
+	w.cluster.Override = &core.Override{To: instance, Epoch: w.cluster.Status.Epoch}
+	if w.cluster.Status.AdoptedFrom != "" { // before there is a group
+		w.cluster.Override.Epoch = 0
+	}
+}
+
+// leftOf has a deleted Cluster have left the volume of an instance.
+func (w *world) leftOf(t *testing.T, td *datadriven.TestData, name string) {
+	in := instance{executed: gtid.MustParse(groupUUID + ":1-9"), left: core.LineageOf("g-old", nil)}
+	_, err := fmt.Sscanf(name, "c-%d", &in.ordinal)
+	for _, arg := range td.CmdArgs[1:] {
+		switch value := arg.Vals[0]; arg.Key {
+		case "executed":
+			in.executed, err = gtid.Parse(groupUUID + ":" + value)
+		case "recovery":
+			_, err = fmt.Sscan(value, &in.left.Recovery)
+		case "group":
+			in.left.Group = strings.TrimPrefix(value, "none")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if in.left.Group == "" {
+		in.left = core.Lineage{}
+	}
+	if w.formers == nil {
+		w.formers = map[string]instance{}
+	}
+	w.formers[name] = in
+	w.cluster.FormerVolumes = append(w.cluster.FormerVolumes, core.FormerVolume{Instance: name, UID: "volume-" + name,
+		Of: "old"})
 }
 
 // setBack has a status that was written before anybody was left out, or diverged, or none.
@@ -203,6 +238,10 @@ func (w *world) specify(td *datadriven.TestData) {
 		if name := td.CmdArgs[0].Key; name != "none" {
 			w.cluster.Problem = &core.Problem{Reason: core.Reason(name), Message: strings.TrimSpace(td.Input)}
 		}
+		return
+	}
+	if td.Cmd == "adopt" {
+		w.cluster.AdoptFrom = td.CmdArgs[0].Key
 		return
 	}
 	w.cluster.Wanted = number(td, "instances", w.cluster.Wanted)

@@ -95,7 +95,8 @@ func (s *sim) checkMade(by *instance, anew bool) {
 	by.errant = gtid.Set{}
 }
 
-// checkRevived: a human takes those for the group who were left out; the others' volumes may be gone.
+// checkRevived accepts what is lost where a human takes those for the group who were left out: the others' volumes
+// may be gone.
 func (s *sim) checkRevived(primary string) {
 	if len(s.gone) > 0 {
 		s.goesOnFrom(primary)
@@ -441,6 +442,9 @@ func playAll(seed uint64, mut mutation) (violation string, story []string) {
 			}
 			s.apply()
 			s.archive.look()
+			if why := s.adoption(); why != "" {
+				return why
+			}
 			s.now = s.now.Add(500 * time.Millisecond)
 		}
 		return ""
