@@ -108,15 +108,17 @@ func PrimaryOf(branches []Branch, epoch int64) string {
 	return branches[i].Instance
 }
 
-// Lost lists what was archived and is never replayed, by epoch. A run of which some was lost, and
-// some was not, has to be expanded first: then nothing is listed, and Lost is called again.
+// Lost lists by epoch what was archived, is never replayed, and did not come again from outside. A run of which some
+// was lost, and some was not, has to be expanded first: then nothing is listed, and Lost is called again.
 func Lost(a Archive) (out []LostBranch, expand *Part) {
 	l := lineOf(a)
 	if l.overlap != nil {
 		return nil, l.overlap
 	}
+	known := l.known()
 	for _, p := range l.parts {
 		lost := l.lost(p.Epoch, p.GTIDs)
+		lost = lost.Subtract(l.outside(lost).Intersect(known))
 		if lost.IsEmpty() {
 			continue
 		}
@@ -225,6 +227,16 @@ func (l line) own(set gtid.Set) (own gtid.Set) {
 		}
 	}
 	return own
+}
+
+// outside is what of a set was written by servers that never were primary, as by an external server that is followed.
+// Whoever is promoted without some of it receives that from there, too, under the same numbers.
+func (l line) outside(set gtid.Set) gtid.Set {
+	set = l.own(set)
+	for _, b := range l.branches {
+		set = set.Without(b.ServerUUID)
+	}
+	return set
 }
 
 // branchless is an epoch, or a later one, of which there are parts and not the branch among all.

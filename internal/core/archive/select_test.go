@@ -295,6 +295,39 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// followed is an archive of a cluster that followed an external server d: c-1 had 21 to 25 of it when c-2 was promoted
+// without these, which received 21 to 24 from d after that, and more.
+func followed() Archive {
+	return Archive{
+		Branches: []Branch{{Epoch: 1, Numbers: OwnNumbers},
+			{Epoch: 2, After: 1, Start: set("d1-20"), Held: set("d1-20"), Numbers: OwnNumbers}},
+		Parts: []Part{part(1, 1, "", "d1-25", 1, 25), part(2, 1, "d1-20", "d21-24 d26-30", 22, 31)},
+	}
+}
+
+// What the next primary received from the server that is followed as well is not lost, and a backup that holds it is
+// on the line.
+func TestWhatTheNextFollowerReceivedAgainIsNotLost(t *testing.T) {
+	if got, _ := Lost(followed()); len(got) != 1 || got[0].Epoch != 1 || !got[0].GTIDs.Equal(set("d25")) {
+		t.Errorf("lost is %+v", got)
+	}
+	own, group := followed(), followed()
+	own.Branches[0].ServerUUID = set("d1").Sources()[0] // which may have lost them, and given the numbers again
+	if got, _ := Lost(own); len(got) != 1 || !got[0].GTIDs.Equal(set("d21-25")) {
+		t.Errorf("of the former primary's own it is %+v", got)
+	}
+	for i := range group.Branches {
+		group.Branches[i].Numbers = set("d1").Sources()[0] // which gives numbers again
+	}
+	if got, _ := Lost(group); len(got) != 1 || !got[0].GTIDs.Equal(set("d21-25")) {
+		t.Errorf("of a group it is %+v", got)
+	}
+	got := Select(followed(), Base{Epoch: 1, End: set("d1-23"), Time: at(23)}, Target{Kind: Latest}, nil)
+	if got.Refusal != nil || !got.Plan.Set.Equal(set("d1-24 d26-30")) {
+		t.Errorf("restored is %s, refused %v", got.Plan.Set, got.Refusal)
+	}
+}
+
 // TestWhatCannotBeReadIsRefusedOnlyWhereItIsNeeded: of each part and branch of a story.
 func TestWhatCannotBeReadIsRefusedOnlyWhereItIsNeeded(t *testing.T) {
 	latest, one, three := Target{}, Base{Epoch: 1, End: set("a1-2"), Time: at(2)}, Base{Epoch: 3,
