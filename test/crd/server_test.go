@@ -81,3 +81,19 @@ func TestAServerToFollow(t *testing.T) {
 		})
 	}
 }
+
+// TestAStatusThatWasSetBackIsMended has the operator write that a Cluster takes writes whose spec went back as well,
+// with a backup of etcd, to before it took over.
+func TestAStatusThatWasSetBackIsMended(t *testing.T) {
+	c, ctx := api(t), context.Background()
+	u := cluster(t, "back", "{bootstrap: {recovery: {source: old}}, replica: {source: old}, externalClusters: "+
+		"[{name: old, connectionParameters: {host: h, user: u}, password: {name: s, key: password}, "+
+		"sslRootCert: {name: s, key: ca.crt}}]}")
+	judge(t, c.Create(ctx, u), "")
+	t.Cleanup(func() { judge(t, c.Delete(ctx, u), "") })
+	promotion := func(p string) client.Patch { return merge(`{"status":{"promotion":` + p + `}}`) }
+	judge(t, c.Status().Patch(ctx, u, promotion(`{"epoch":1,"instance":"db-1","proof":"Bootstrap","follows":"old"}`)), "")
+	judge(t, c.Status().Patch(ctx, u, promotion(`{"epoch":3,"proof":"StatusRestored","follows":null}`)), "")
+	judge(t, c.Patch(ctx, u, merge(`{"spec":{"replica":{"enabled":false}}}`)), "")
+	judge(t, c.Patch(ctx, u, merge(`{"spec":{"replica":{"enabled":true}}}`)), "this Cluster takes writes of its own")
+}
