@@ -193,7 +193,9 @@ func (w *world) follow(in *inst) {
 		w.lostSource(in, primary)
 		return
 	}
-	r.Errant = r.Server.Executed.Subtract(primary.truth.Server.Executed).Subtract(r.Maintenance)
+	if r.Errant = (gtid.Set{}); !p.FollowsServer() {
+		r.Errant = r.Server.Executed.Subtract(primary.truth.Server.Executed).Subtract(r.Maintenance)
+	}
 	if !r.Errant.IsEmpty() || r.NoReceivingBelow > p.Epoch ||
 		r.Server.Replication != nil && r.Server.Replication.SQLError != "" {
 		stopIO(in)

@@ -103,10 +103,9 @@ func (d *decision) awaitServer(r core.Report) bool {
 	case from == nil || from.Name != p.Follows || from.Problem == "" && isOld:
 		d.Doing(fmt.Sprintf("%s is to take writes: it asks %s what that has executed", p.Instance, p.Follows))
 	case from.Problem != "" || why != "":
-		d.Block(core.RefusalTakeOver, fmt.Sprintf("%[1]s is to take writes, and it is not known whether it has all "+
-			"that %[2]s has executed: %[3]s. Mend that. %[4]s. If %[2]s is gone for good: kubectl cnmsql failover "+
-			"%[5]s --to %[1]s --accept-data-loss", p.Instance, p.Follows, cmp.Or(from.Problem, why), back,
-			d.Cluster.Name))
+		d.Block(core.RefusalTakeOver, fmt.Sprintf("%s is to take writes, and it is not known whether it has all that "+
+			"%s has executed: %s. Mend that. %s. %s", p.Instance, p.Follows, cmp.Or(from.Problem, why), back,
+			d.withoutServer(r)))
 	case !missing.IsEmpty():
 		d.Doing(fmt.Sprintf("%s is to take writes when it has all that %s has executed, of which it lacks %s%s. %s",
 			p.Instance, p.Follows, core.Plural(missing.Count(), "transaction"), stillWritten(from), back))
@@ -115,6 +114,17 @@ func (d *decision) awaitServer(r core.Report) bool {
 	}
 	d.lookForTakeOver()
 	return true
+}
+
+// withoutServer tells how the cluster takes over from an external server that is gone for good.
+func (d *decision) withoutServer(r core.Report) string {
+	p := d.Status.Promotion
+	if name, _ := d.holdsMore(r); name != "" {
+		return fmt.Sprintf("If %s is gone for good, %s is to follow it first, which holds transactions that %s does "+
+			"not have: kubectl cnmsql promote %s %[2]s", p.Follows, name, p.Instance, d.Cluster.Name)
+	}
+	return fmt.Sprintf("If %s is gone for good: kubectl cnmsql failover %s --to %s --accept-data-loss", p.Follows,
+		d.Cluster.Name, p.Instance)
 }
 
 // lookForTakeOver looks again soon: what instances hold is no news that would have it looked at by itself.
