@@ -126,7 +126,10 @@ type Cluster struct {
 	// FirstData is where the first data come from.
 	FirstData DataOrigin
 	// Follows names the external server that the user wishes the primary to follow; "" for none.
-	Follows         string
+	Follows string
+	// SourceAddress is where the user says that the external server is reached of which the first data are; "" where
+	// they are of none, or it is named no more.
+	SourceAddress   string
 	Durability      Durability
 	FailoverDelay   time.Duration
 	SwitchoverLimit time.Duration

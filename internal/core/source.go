@@ -5,6 +5,8 @@ import "cnmsql.co/internal/gtid"
 // Source is what a primary knows of the external server that it follows, one of spec.externalClusters.
 type Source struct {
 	Name string `json:"name"`
+	// Address is where it was asked.
+	Address string `json:"address,omitempty"`
 	// Generation of the Cluster's spec by which the server was asked last what it has executed; 0 while it never
 	// was. Executed is what it had executed then.
 	Generation int64    `json:"generation,omitempty"`

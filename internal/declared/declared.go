@@ -7,10 +7,13 @@ package declared
 
 import (
 	"cmp"
+	"net"
+	"strconv"
 	"time"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/layout"
 )
 
 // Topology is what a Cluster was declared with. A mode that is not known is that of the API's
@@ -110,6 +113,16 @@ func Follows(spec *v1alpha1.ClusterSpec) string {
 		return r.Source
 	}
 	return ""
+}
+
+// SourceAddress is where the external server is reached of which the first data are; "" where they are of none.
+func SourceAddress(spec *v1alpha1.ClusterSpec) string {
+	from := Source(spec)
+	if from == nil || len(from.ConnectionParameters) == 0 {
+		return ""
+	}
+	is := from.ConnectionParameters
+	return net.JoinHostPort(string(is["host"]), cmp.Or(string(is["port"]), strconv.Itoa(layout.MySQLPort)))
 }
 
 // Source is what spec.bootstrap.recovery.source names; nil when it names nothing, or nothing that there is.

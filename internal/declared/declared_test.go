@@ -99,3 +99,24 @@ func TestWhatASpecDoesNotSayOfAGroupIsTheDefaultOfTheAPI(t *testing.T) {
 		t.Errorf("what was said is %+v", g)
 	}
 }
+
+func TestWhereTheServerIsReachedOfWhichTheFirstDataAre(t *testing.T) {
+	type parameters = map[string]v1alpha1.ConnectionParameter
+	for want, is := range map[string]parameters{
+		"":                    nil,
+		"db.example.com:3306": {"host": "db.example.com"},
+		"[fd00::1]:3307":      {"host": "fd00::1", "port": "3307"},
+	} {
+		spec := v1alpha1.ClusterSpec{
+			Bootstrap: &v1alpha1.BootstrapSpec{Recovery: &v1alpha1.RecoverySpec{Source: "old"}},
+			ExternalClusters: []v1alpha1.ExternalCluster{
+				{Name: "other", ConnectionParameters: parameters{"host": "other"}},
+				{Name: "old", ConnectionParameters: is}}}
+		if got := declared.SourceAddress(&spec); got != want {
+			t.Errorf("of %v: %q", is, got)
+		}
+	}
+	if got := declared.SourceAddress(&v1alpha1.ClusterSpec{}); got != "" {
+		t.Errorf("of none: %q", got)
+	}
+}

@@ -152,6 +152,7 @@ func (f *follower) ask(ctx context.Context, s *recovery.Server, into *core.Sourc
 	if err != nil {
 		return err
 	}
+	into.Address = donor.Address
 	into.Executed, into.Writable, err = mysql.SourceAt(ctx, donor.Address, donor.TLS,
 		mysql.Account{User: donor.User, Password: donor.Password})
 	return err

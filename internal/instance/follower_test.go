@@ -33,7 +33,7 @@ func TestAClusterFollowsTheServerThatItIsACopyOf(t *testing.T) {
 	}
 	w.await(one, "level with the server", func(r core.Report) bool {
 		return r.Source != nil && r.Source.Name == "old" && !r.Source.Lacks && r.Source.Writable &&
-			r.Source.Problem == "" && r.Source.Generation == 1
+			r.Source.Problem == "" && r.Source.Generation == 1 && r.Source.Address == source.at(source.opt.MySQLPort)
 	})
 	if _, err := w.asApp(one, "new-app-password").Exec("INSERT INTO t (v) VALUES (99)"); err == nil {
 		t.Error("a client could write to a primary that follows a server")

@@ -57,6 +57,7 @@ func Cluster(c *v1alpha1.Cluster, objs *Objects) (core.Cluster, error) {
 		Wanted: int(c.Spec.Instances), Topology: declared.Topology(&c.Spec), Durability: Durability(&c.Spec),
 		FirstData:       declared.FirstData(&c.Spec),
 		Follows:         declared.Follows(&c.Spec),
+		SourceAddress:   declared.SourceAddress(&c.Spec),
 		FailoverDelay:   time.Duration(c.Spec.FailoverDelay) * time.Second,
 		SwitchoverLimit: declared.SwitchoverLimit(&c.Spec),
 		SwitchoverPause: declared.SwitchoverPause(&c.Spec),

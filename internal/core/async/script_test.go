@@ -283,6 +283,8 @@ func (s *script) spec(a args) {
 			c.KeepVolumes = v != "off"
 		case "follows":
 			c.FirstData, c.Follows = core.OriginImported, strings.Trim(v, "-")
+		case "address":
+			c.SourceAddress = v
 		case "from-backup":
 			c.FirstData = core.OriginRestored
 			if v == "off" {

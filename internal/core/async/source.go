@@ -98,7 +98,7 @@ func (d *decision) awaitServer(r core.Report) bool {
 	p, from := d.Status.Promotion, r.Source
 	missing, known := r.MissingOfSource()
 	const back = "To go on following it, set spec.replica.enabled: true again"
-	isOld := !known || from.Generation < d.Cluster.Generation
+	isOld := !known || from.Generation < d.Cluster.Generation || d.isElsewhere(from)
 	switch why := d.notFollowing(); {
 	case from == nil || from.Name != p.Follows || from.Problem == "" && isOld:
 		d.Doing(fmt.Sprintf("%s is to take writes: it asks %s what that has executed", p.Instance, p.Follows))
@@ -114,6 +114,12 @@ func (d *decision) awaitServer(r core.Report) bool {
 	}
 	d.lookForTakeOver()
 	return true
+}
+
+// isElsewhere reports whether the server was asked at another address than the user says: what tells the instance of
+// that reaches it later than the wish. Another server may answer there, which lacks what this one has.
+func (d *decision) isElsewhere(from *core.Source) bool {
+	return d.Cluster.SourceAddress != "" && d.Cluster.SourceAddress != from.Address
 }
 
 // withoutServer tells how the cluster takes over from an external server that is gone for good.

@@ -11,6 +11,7 @@ type server struct {
 	away      bool
 	writable  bool
 	unapplied string // why what it sends cannot be applied; "" when it can
+	address   string // where instances are told that it is reached
 }
 
 // followServer: a primary that follows an external server has what that has executed, and asks it.
@@ -19,7 +20,8 @@ func (w *world) followServer(in *inst) {
 	if r.Source = nil; r.Follows == "" {
 		return
 	}
-	r.Source, r.Reason, r.Message = &core.Source{Name: r.Follows, Generation: w.cluster.Generation}, "", ""
+	r.Source, r.Reason, r.Message = &core.Source{Name: r.Follows, Generation: w.cluster.Generation,
+		Address: w.server.address}, "", ""
 	r.Server.Replication = &core.Replication{SourceHost: "mysql.example.com", IORunning: true, SQLRunning: true}
 	switch s := w.server; {
 	case s.away:
@@ -47,6 +49,8 @@ func (s *script) server(a args) {
 			s.w.server.executed = parseSet(v)
 		case "unapplied":
 			s.w.server.unapplied = v
+		case "address":
+			s.w.server.address = v
 		case "writable":
 			s.w.server.writable = v != "no"
 		case "away", "back":
