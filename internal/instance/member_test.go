@@ -70,10 +70,16 @@ func (w *world) awaitRole(n *node, role core.MemberRole) core.Report {
 	})
 }
 
+// joinGroup waits for the copy and for the membership apart. The copy takes as long as the machine takes. Whoever was
+// killed then waits for the others, which pause for up to 10 s before they try its address again, and for as long
+// before they read what it answers: docs/design/2026-11-29-two-pauses.md.
 func (w *world) joinGroup(n, donor *node) {
 	w.t.Helper()
 	w.await(n, "awaiting a clone", func(r core.Report) bool { return r.State == core.AwaitingClone && r.Server != nil })
 	w.order(n, control.CloneFrom{Epoch: w.epoch(), Donor: donor.opt.Listen})
+	w.await(n, "back with the copy", func(r core.Report) bool {
+		return r.Data == core.DataPopulated && r.Server != nil
+	})
 	w.awaitRole(n, core.MemberSecondary)
 }
 
