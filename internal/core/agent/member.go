@@ -353,9 +353,8 @@ func joinExisting(f *Facts) (Decision, bool) {
 		}
 		return tell(core.Running, core.InstanceAskingPrimary, message, f.askMember(primary, nil, 0)...)
 	}
-	if !pos.InGroup { // joining takes mysqld a minute when nobody is there, and what this one holds is no measure
-		d, _ := tell(core.Running, core.MemberAwaitingGroup, "waits until there is a group to join: "+primary+
-			" was its primary, and is in none that has its quorum")
+	if why := f.hasNoPlace(pos); why != "" {
+		d, _ := tell(core.Running, core.MemberAwaitingGroup, why)
 		d.Actions = f.askMember(primary, pos, groupRefresh)
 		return d, true
 	}

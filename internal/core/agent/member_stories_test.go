@@ -22,6 +22,7 @@ func member() *Facts {
 	f.Cluster.CurrentPrimary = "db-2"
 	f.Member = MemberFacts{Of: core.LineageOf("g-1", nil), Settled: core.MemberSecondary, ProtocolOf: "9.7.4",
 		Forgot: "v:1"}
+	f.Server.UUID = "1"
 	f.Server.Group = &core.GroupView{State: core.MemberOnline, Role: core.MemberSecondary, ViewID: "v:1",
 		Members: []core.ViewMember{
 			{Host: "db-1", UUID: "1", State: core.MemberOnline, Role: core.MemberSecondary, Version: "9.7.4"},

@@ -28,6 +28,8 @@ type Position struct {
 	// InGroup tells whether it is an online member of a group that has its quorum. Then what others
 	// hold is no measure, nor is there anything to join.
 	InGroup bool
+	// View are the UUIDs of the servers that it sees in its group, in whatever state.
+	View []string
 	// LackingSince is since when each answer has lacked something of Mine; zero when this
 	// one lacks nothing. See After.
 	LackingSince time.Time
@@ -40,11 +42,15 @@ const AskRetry = 400 * time.Millisecond
 // mine, was read before it asked, at a moment: read the other way around, what is replicated
 // in between would look errant.
 func (a AskPrimary) Answered(r core.Report, mine gtid.Set, asked time.Time) *Position {
-	return &Position{Instance: a.Instance, Epoch: a.Epoch, At: asked, Mine: mine, Executed: r.Server.Holds(),
+	p := &Position{Instance: a.Instance, Epoch: a.Epoch, At: asked, Mine: mine, Executed: r.Server.Holds(),
 		Purged: r.Server.Purged,
 		UUID:   r.Server.UUID, Waiting: r.Server.SemiSync.WaitSessions > 0, SeenEpoch: r.SeenEpoch,
 		Logged: r.Server.Logged(), WritableEpoch: r.WritableEpoch,
 		InGroup: r.Server.HasView() && r.Server.Group.IsQuorate()}
+	for _, m := range r.Server.View().Members {
+		p.View = append(p.View, m.UUID)
+	}
+	return p
 }
 
 // After notes what was known before. A transaction of a group may be executed here before

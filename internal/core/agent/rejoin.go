@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -48,4 +49,19 @@ func (f *Facts) rejoinsByItself() bool {
 // then it comes back only when it is known what it holds.
 func (f *Facts) holdsRejoin(v core.GroupView) bool {
 	return !f.Cluster.Group.Rejoins || !v.HasQuorum()
+}
+
+// hasNoPlace returns why there is no group that mysqld could join at this moment, "" when there is one. mysqld would
+// try for a minute, and nobody can end that: where nobody is there, and where the group still sees the server that it
+// was before it ended. What an instance holds is no measure where there is no group.
+func (f *Facts) hasNoPlace(pos *Position) string {
+	switch {
+	case !pos.InGroup:
+		return "waits until there is a group to join: " + pos.Instance +
+			" was its primary, and is in none that has its quorum"
+	case slices.Contains(pos.View, f.Server.UUID):
+		return "waits until the group has expelled what it was before mysqld ended: " + pos.Instance +
+			" still sees it as a member"
+	}
+	return ""
 }

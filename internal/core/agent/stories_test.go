@@ -34,7 +34,7 @@ import (
 //	                       maintenance statements may-lack
 //	mysqld k=v …           up accepted answers stalled may-write ended failures login
 //	server k=v …           executed retrieved source io sql sqlerror sqltried ioerror gives-acks requires-acks clients waits offline; none
-//	position k=v …         of db-2: mine executed logged writable lacking purged seen grouped; none
+//	position k=v …         of db-2: mine executed logged writable lacking purged seen grouped sees; none
 //	others k=v …           of its own transactions others hold: asked ended db-2=1-100 empty=db-2
 //	pass 3s                time goes by; the lease is renewed, unless away
 //	vouch db-2 3           a primary asks for a vouch in an epoch
@@ -417,6 +417,8 @@ func (s *story) position(key, value string) bool {
 		p.SeenEpoch = number(value)
 	case "grouped":
 		p.InGroup = value != "no"
+	case "sees":
+		p.View = strings.Split(value, ",")
 	default:
 		return false
 	}
