@@ -75,7 +75,7 @@ func sameButPositions(a, b *core.Report) bool {
 		samePointed(a.Archive, b.Archive) && a.Restore.Same(b.Restore) &&
 		a.Errant.Equal(b.Errant) && a.Maintenance.Equal(b.Maintenance) &&
 		a.ErrantEpoch == b.ErrantEpoch && a.NeedsReclone == b.NeedsReclone && a.MayLack == b.MayLack &&
-		a.Lagging == b.Lagging && sameRoom(a.Room, b.Room) &&
+		a.Former == b.Former && a.Lagging == b.Lagging && sameRoom(a.Room, b.Room) &&
 		withheldBelow(a) == withheldBelow(b) && a.ClusterSize == b.ClusterSize && a.Leased == b.Leased &&
 		a.Generation == b.Generation && a.Follows == b.Follows && sameSource(a.Source, b.Source)
 }
