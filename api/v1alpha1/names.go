@@ -92,6 +92,9 @@ const (
 	// AnnotationVerify on a Cluster asks for its backups to be tried now. Its value is any
 	// text, by which the one who asked finds the answer in status.lastVerification.request.
 	AnnotationVerify = "cnmsql.cnmsql.co/verify-backup"
+	// AnnotationNewAuthority on a Cluster asks for another certificate authority, which the operator goes to
+	// step by step. Its value is any text; the operator removes it once the other one is made.
+	AnnotationNewAuthority = "cnmsql.cnmsql.co/new-authority"
 	// AnnotationDeletionProtection on a Cluster has the API server refuse to delete
 	// it, until the annotation is removed or "false".
 	AnnotationDeletionProtection = "cnmsql.cnmsql.co/deletion-protection"

@@ -241,7 +241,7 @@ var events = []row[Reason]{
 		"security.md#a-groups-certificates"},
 	{ReasonMembersSevered, "members show the group certificates that nobody trusts who joins, or trust none who " +
 		"joins: no member that stops can join again. Restart and drain nothing; the group needs an outage and a " +
-		"reboot; a notice, which hinders nothing", "security.md#another-authority-for-a-group"},
+		"reboot; a notice, which hinders nothing", "security.md#with-an-outage"},
 }
 
 var refusals = []row[Reason]{
@@ -367,6 +367,16 @@ var problems = []row[Reason]{
 		"another made", "security.md#tls"},
 	{ProblemAuthorityEnds, "the certificate in the Secret <cluster>-ca ends before long, and with it TLS between the " +
 		"instances and the operator; a notice, which hinders nothing", "security.md#when-the-authority-ends"},
+	{ProblemAuthorityLost, "the Secret <cluster>-ca of a group is gone, no operator knows what was in it, and no " +
+		"certificate of a member is left by which another authority could be trusted beside it: none is made, for no " +
+		"member that stops could join again; restore the Secret, or ask for another by annotation",
+		"runbooks.md#the-certificate-authority-is-gone"},
+	{ProblemAuthorityRestored, "the Secret <cluster>-ca was deleted, and the operator has put it back as it was; a " +
+		"notice, which hinders nothing", "runbooks.md#the-certificate-authority-is-gone"},
+	{ProblemAuthorityChanges, "the cluster goes from one certificate authority to another, both of which are trusted " +
+		"meanwhile; a notice, which hinders nothing", "security.md#another-authority"},
+	{ProblemAuthorityAwaits, "a group goes from one certificate authority to another, and its next step awaits that " +
+		"the named members are restarted; a notice, which hinders nothing", "security.md#another-authority"},
 	{ProblemNameTaken, "an object of that name belongs to somebody else; rename one of the two", ""},
 	{ProblemCRDOutdated,
 		"the API server drops what the operator writes into the status: its CustomResourceDefinition is of another " +

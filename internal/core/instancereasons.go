@@ -113,6 +113,11 @@ const (
 	ProblemRecoverySource   Reason = "RecoverySourceMissing"
 	ProblemClassNotFound    Reason = "StorageClassNotFound"
 	ProblemNoDefaultClass   Reason = "NoDefaultStorageClass"
+
+	ProblemAuthorityLost     Reason = "CertificateAuthorityLost"
+	ProblemAuthorityRestored Reason = "CertificateAuthorityRestored"
+	ProblemAuthorityChanges  Reason = "CertificateAuthorityChanges"
+	ProblemAuthorityAwaits   Reason = "CertificateAuthorityAwaitsRestarts"
 )
 
 var instanceReasons = []row[Reason]{

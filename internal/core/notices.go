@@ -35,6 +35,7 @@ var notices = map[Reason]Attention{
 	ProblemSecretIncomplete: AwaitsHuman,
 	ReasonNotFollowing:      AwaitsHuman,
 	BackupStoreSecret:       AwaitsHuman, // as a notice: the instances archive as they were told last
+	ProblemAuthorityAwaits:  AwaitsHuman,
 
 	ProblemAuthorityEnds: IsTold, // CnmsqlAuthorityEnds
 	ReasonNearlyFull:     IsTold, // CnmsqlVolumeNearlyFull
@@ -57,6 +58,9 @@ var notices = map[Reason]Attention{
 	ReasonGroupAlone:     EndsByItself,
 
 	ReasonInstanceRestarted: EndsByItself,
+
+	ProblemAuthorityRestored: EndsByItself, // after some minutes
+	ProblemAuthorityChanges:  EndsByItself,
 }
 
 // Attention returns who ends a notice of that name; "" is one that is of no notice, as the

@@ -217,7 +217,7 @@ func TestEachNoticeThatStandsIsAMetric(t *testing.T) {
 func TestTheEndOfAnAuthorityIsAMetric(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m, c, a := NewMetrics(reg), aCluster(), newAPI(t)
-	ca, err := newPrerequisites(a, a).authority(t.Context(), c)
+	ca, err := newPrerequisites(a, a).authority(t.Context(), c, new([]core.Problem))
 	must(t, err)
 	ends := func() (at []float64) {
 		families, err := reg.Gather()

@@ -50,6 +50,10 @@ func prepareCases() map[string]prepareCase {
 			change: func(c *v1alpha1.Cluster) { c.Status.Promotion = nil }},
 		"the spec is another": {says: &stopped, at: moment, looks: true,
 			change: func(c *v1alpha1.Cluster) { c.Generation++ }},
+		"another authority is asked for": {says: &writes, at: moment, looks: true,
+			change: func(c *v1alpha1.Cluster) {
+				c.Annotations = map[string]string{v1alpha1.AnnotationNewAuthority: "now"}
+			}},
 		"its Lease was deleted":                            {says: &stopped, at: moment, noLease: true, looks: true},
 		"the primary has stopped, and it was too long ago": {says: &stopped, at: tooLong, changed: true, looks: true},
 	}
@@ -110,7 +114,7 @@ func TestAnOperatorThatStartsHearsInstancesThoughTheirAuthorityCannotBeWritten(t
 		t.Errorf("an authority that nobody has: %v, %v", ca != nil, problem)
 	}
 	isRefused = false
-	first, err := newPrerequisites(server, server).authority(t.Context(), c)
+	first, err := newPrerequisites(server, server).authority(t.Context(), c, new([]core.Problem))
 	must(t, err)
 	isRefused = true
 	c = changed(c)

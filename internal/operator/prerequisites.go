@@ -18,7 +18,6 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
-	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/pki"
 	"cnmsql.co/internal/resources"
 )
@@ -27,6 +26,8 @@ import (
 // certificates, Services, access rights, the disruption budget.
 type prerequisites struct {
 	applier
+
+	authorities authorities
 
 	mu       sync.Mutex
 	users    map[types.NamespacedName]userSecret // by Cluster: of the application
@@ -47,6 +48,7 @@ func newPrerequisites(cached client.Client, live client.Reader) *prerequisites {
 func (p *prerequisites) forget(cluster types.NamespacedName) {
 	p.settled.forget(cluster)
 	p.attempts.forget(cluster)
+	p.authorities.forget(cluster)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.users, cluster)
@@ -65,7 +67,7 @@ func (e *userError) Error() string { return e.String() }
 // with an error, too, if its Secret can be read: without it no instance is heard.
 func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (ca *pki.CA, asides []core.Problem,
 	err error) {
-	ca, err = p.authority(ctx, c)
+	ca, err = p.authority(ctx, c, &asides)
 	signs := ca
 	var broken *userError
 	if errors.As(err, &broken) {
@@ -187,90 +189,12 @@ func (p *prerequisites) leaf(ctx context.Context, c *v1alpha1.Cluster, ca *pki.C
 		leaf.Add(also.ServerAltDNSNames...)
 	}
 	return p.secret(ctx, c, resources.TLSSecret(instance), func(data map[string][]byte) (*corev1.Secret, error) {
-		bundle, now := resources.BundleOf(data), time.Now()
-		if ca.Flaw(bundle, leaf, now) != "" {
-			var err error
-			if bundle, err = ca.Issue(leaf, now); err != nil {
-				return nil, fmt.Errorf("issue the certificate of %s: %w", instance, err)
-			}
+		bundle, err := ca.Keep(resources.BundleOf(data), leaf, time.Now())
+		if err != nil {
+			return nil, fmt.Errorf("issue the certificate of %s: %w", instance, err)
 		}
 		return resources.InstanceTLSSecret(c, instance, bundle), nil
 	})
-}
-
-// authority keeps the Secret of the cluster's authority. One that is there is good for what has to
-// be asked and ordered, also while nothing can be written to it: a label that is refused, a
-// webhook that is down. One that was made and not written is none.
-func (p *prerequisites) authority(ctx context.Context, c *v1alpha1.Cluster) (stored *pki.CA, err error) {
-	name := resources.Names(c.Name).CASecret()
-	var ca *pki.CA
-	err = p.secret(ctx, c, name, func(data map[string][]byte) (*corev1.Secret, error) {
-		stored = nil
-		bundle := resources.BundleOf(data)
-		var err error
-		if data == nil {
-			if bundle, err = pki.NewCA(c.Name, time.Now()); err != nil {
-				return nil, err
-			}
-		}
-		ca, err = usableAuthority(c, bundle)
-		if data != nil {
-			stored = ca
-		}
-		if err != nil {
-			return nil, err
-		}
-		return resources.CASecret(c, bundle), nil
-	})
-	if err != nil {
-		return stored, err
-	}
-	return ca, nil
-}
-
-// usableAuthority reads the authority of a Secret. With an error there may be one that is good for
-// what has to be asked and ordered, and for no new certificate.
-func usableAuthority(c *v1alpha1.Cluster, b pki.Bundle) (*pki.CA, error) {
-	ca, err := pki.ParseCA(b)
-	var trust *pki.TrustError
-	switch {
-	case errors.As(err, &trust):
-		return ca, brokenAuthority(c, "is damaged: "+err.Error()+"; until it is mended no certificate is made or "+
-			"renewed, and the instances go on with those that they have; "+trust.Remedy())
-	case err != nil:
-		return nil, brokenAuthority(c, "is damaged: "+err.Error()+"; restore it")
-	case ca.HasEnded(time.Now()):
-		return nil, brokenAuthority(c, "has a certificate that ended at "+ca.Ends().UTC().Format(time.RFC3339)+
-			": nobody trusts what it signed; put a longer one there")
-	}
-	return ca, nil
-}
-
-// anotherAuthority is how to get one, which takes a moment in which the cluster cannot be led. The members of a
-// group trust what they joined with, until they join again.
-func anotherAuthority(c *v1alpha1.Cluster) string {
-	if declared.Topology(&c.Spec).RunsGroup() {
-		return ", or have another one made as docs/security.md says under \"Another authority for a group\"; do not " +
-			"just delete it: no member that stops after that is admitted to the group again"
-	}
-	return ", or delete it to have a new authority and new certificates made (instances are then unreachable for the " +
-		"operator until they have theirs)"
-}
-
-func brokenAuthority(c *v1alpha1.Cluster, how string) error {
-	return &userError{core.Problem{Reason: core.ProblemAuthorityBroken,
-		Message: "the Secret " + resources.Names(c.Name).CASecret() + " " + how + anotherAuthority(c)}}
-}
-
-func authorityEnds(c *v1alpha1.Cluster, ca *pki.CA) core.Problem {
-	what, remedy := "the certificate authority", "put a longer one there"+anotherAuthority(c)
-	if ca.EndsInTrust() {
-		what = "what verifies the certificate authority, in ca.crt,"
-		remedy = "put the certificate in tls.crt into ca.crt, too, and those that have signed it up to the root"
-	}
-	return core.Problem{Reason: core.ProblemAuthorityEnds, Message: what + " in the Secret " +
-		resources.Names(c.Name).CASecret() + " ends at " + ca.Ends().UTC().Format(time.RFC3339) +
-		", and then no instance reaches another: before that, at a quiet time, " + remedy}
 }
 
 // accounts are the Secrets of the accounts. asides are why a Secret of the user's is not followed

@@ -259,20 +259,13 @@ func TestAnAuthorityThatEndsIsTold(t *testing.T) {
 	}
 }
 
-// TestNobodyIsToldToDeleteTheAuthorityOfAGroup, whose members admit nobody that trusts another.
-func TestNobodyIsToldToDeleteTheAuthorityOfAGroup(t *testing.T) {
-	bundle, err := pki.NewCA("c", time.Now())
-	must(t, err)
-	ca, err := pki.ParseCA(bundle)
-	must(t, err)
-	for mode, deletes := range map[string]bool{v1alpha1.ReplicationAsync: true, v1alpha1.ReplicationGroup: false} {
-		c := aCluster()
-		c.Spec.Replication.Mode = mode
-		for _, text := range []string{authorityEnds(c, ca).Message, brokenAuthority(c, "is damaged").Error()} {
-			if strings.Contains(text, "or delete it") != deletes ||
-				strings.Contains(text, "Another authority for a group") == deletes {
-				t.Errorf("%s: %s", mode, text)
-			}
+// TestNobodyIsToldToDeleteAnAuthority holds that no message asks for it: an authority that is deleted is put back.
+func TestNobodyIsToldToDeleteAnAuthority(t *testing.T) {
+	c := aCluster()
+	for _, text := range []string{authorityEnds(c, anAuthority(t)).Message, lostAuthority(c).Error(),
+		brokenAuthority(c, "is damaged").Error()} {
+		if strings.Contains(text, "delete") || !strings.Contains(text, "kubectl annotate cluster c cnmsql.cnmsql.co/") {
+			t.Error(text)
 		}
 	}
 }
@@ -281,7 +274,7 @@ func TestNobodyIsToldToDeleteTheAuthorityOfAGroup(t *testing.T) {
 func TestACertificateIsGoodForTheNamesOfTheUser(t *testing.T) {
 	a, c := newAPI(t), aCluster()
 	p := newPrerequisites(a, a)
-	ca, err := p.authority(t.Context(), c)
+	ca, err := p.authority(t.Context(), c, new([]core.Problem))
 	must(t, err)
 	must(t, p.leaf(t.Context(), c, ca, "c-1"))
 	c.Spec.Certificates = &v1alpha1.CertificatesSpec{ServerAltDNSNames: []string{"db.example.com", "*.svc.corp.local"}}

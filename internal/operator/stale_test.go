@@ -133,7 +133,7 @@ func aSecretIsDeleted(t *testing.T, server client.Client, c *v1alpha1.Cluster) {
 
 func theAuthorityIsReplaced(t *testing.T, server client.Client, c *v1alpha1.Cluster) {
 	before := newPrerequisites(server, server)
-	ca, err := before.authority(t.Context(), c)
+	ca, err := before.authority(t.Context(), c, new([]core.Problem))
 	must(t, err)
 	must(t, before.leaf(t.Context(), c, ca, c.Name+"-1"))
 	p, _ := lagging(t, server)
@@ -149,7 +149,7 @@ func theAuthorityIsReplaced(t *testing.T, server client.Client, c *v1alpha1.Clus
 		replace(t, server, secretOf(t, server, c, name), map[string][]byte{resources.KeyCA: b.CA,
 			resources.KeyCert: b.Cert, resources.KeyKey: b.Key})
 	}
-	ca, err = p.authority(t.Context(), changed(c))
+	ca, err = p.authority(t.Context(), changed(c), new([]core.Problem))
 	must(t, err)
 	if string(ca.Trust()) != string(theirs.Trust()) {
 		t.Error("the operator goes on with the authority that was replaced")

@@ -72,10 +72,13 @@ type prepared struct {
 	generation  int64
 	established bool
 	instances   string
+	// asks is for another authority.
+	asks string
 }
 
 func preparedFor(c *v1alpha1.Cluster) prepared {
-	return prepared{c.Generation, c.Status.EstablishedAt != nil, strings.Join(c.Status.InstanceNames, ",")}
+	return prepared{c.Generation, c.Status.EstablishedAt != nil, strings.Join(c.Status.InstanceNames, ","),
+		c.Annotations[v1alpha1.AnnotationNewAuthority]}
 }
 
 // clusterTLS is the operator's client configuration for one cluster.

@@ -40,6 +40,8 @@ type CA struct {
 	// trust is what its leaves are delivered with: its own certificate, and
 	// during a rotation the former one's too.
 	trust []byte
+	// lost are of those authorities in trust whose key is lost, and what they signed is kept.
+	lost []byte
 	// ends is when that stops verifying its leaves for mysqld or for Go, holds for Go alone.
 	ends, holds time.Time
 }

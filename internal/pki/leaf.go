@@ -108,6 +108,19 @@ func (ca *CA) Issue(leaf Leaf, now time.Time) (Bundle, error) {
 	return Bundle{CA: ca.trust, Cert: cert, Key: keyPEM}, nil
 }
 
+// Keep returns what a leaf should have: what it has, if that is good. What an authority has signed whose key is lost is
+// kept as long as it is good, whatever else it lacks, and delivered with what is trusted now.
+func (ca *CA) Keep(b Bundle, leaf Leaf, now time.Time) (Bundle, error) {
+	switch {
+	case ca.Flaw(b, leaf, now) == "":
+		return b, nil
+	case StaysGood(b, ca.lost, now):
+		return Bundle{CA: ca.trust, Cert: b.Cert, Key: b.Key}, nil
+	default:
+		return ca.Issue(leaf, now)
+	}
+}
+
 // Flaw tells why a certificate must be issued again; "" when it is good.
 func (ca *CA) Flaw(b Bundle, leaf Leaf, now time.Time) string {
 	if len(b.Cert) == 0 || len(b.Key) == 0 {

@@ -240,6 +240,30 @@ func CASecret(c *v1alpha1.Cluster, b pki.Bundle) *corev1.Secret {
 	return tlsSecret(meta(c, Names(c.Name).CASecret(), componentCluster), b)
 }
 
+// Keys of the Secret of an authority beside those of a certificate, while it changes.
+const (
+	keyNextCert, keyNextKey = "next.crt", "next.key"
+	keyLost, keyFormer      = "lost.crt", "former.crt"
+)
+
+// AuthoritySecret is CASecret of an authority that may be on its way to another.
+func AuthoritySecret(c *v1alpha1.Cluster, k pki.Kept) *corev1.Secret {
+	s := CASecret(c, k.Bundle)
+	for key, value := range map[string][]byte{keyNextCert: k.Next.Cert, keyNextKey: k.Next.Key, keyLost: k.Lost,
+		keyFormer: k.Former} {
+		if len(value) > 0 {
+			s.Data[key] = value
+		}
+	}
+	return s
+}
+
+// KeptOf reads back what AuthoritySecret wrote.
+func KeptOf(data map[string][]byte) pki.Kept {
+	return pki.Kept{Bundle: BundleOf(data), Next: pki.Bundle{Cert: data[keyNextCert], Key: data[keyNextKey]},
+		Lost: data[keyLost], Former: data[keyFormer]}
+}
+
 // InstanceTLSSecret holds the certificate of an instance.
 func InstanceTLSSecret(c *v1alpha1.Cluster, instance string, b pki.Bundle) *corev1.Secret {
 	return tlsSecret(instanceMeta(c, TLSSecret(instance), instance), b)
