@@ -59,6 +59,7 @@ func TestGroup(t *testing.T) {
 		{"SecondaryNodePartitioned", (*world).groupSecondaryPartitioned, inAll, three},
 		{"RolledOutUnderWrites", (*world).groupRolledOut, inAll, threeForItself},
 		{"ManagersReplacedInPlace", (*world).managersReplacedInPlace, inAll, three},
+		{"CertificateAuthorityDeleted", (*world).authorityDeleted, inAll, threeForItself},
 		{"QuorumLostAndForced", (*world).quorumLostAndForced, inAll, three},
 		{"GroupLostAndMadeAnew", (*world).groupLostAndMadeAnew, inAll, three},
 		{"GroupLostAndMadeAnewByItself", (*world).groupMadeAnewByItself, always, three},
