@@ -30,6 +30,8 @@ func (w *world) authorityDeleted() {
 	w.rejoins(w.replica())
 	w.killOperatorAfter(func() { w.kubectl("-n", w.key.Namespace, "delete", "secret", name) })
 	w.notices(core.ProblemAuthorityAwaits)
+	l.stopAndLoseNothing()
+	l = w.startWriting() // clients that verify are given both authorities
 	w.rejoins(w.replica())
 	w.restartsMembers("1")
 	w.eventually("all are given certificates of the new authority", func() bool {
