@@ -118,14 +118,16 @@ func selectedOf(w *world, a Archive, base Base, target Target) Selection {
 }
 
 func words(s Selection, horizon time.Time) string {
-	if r := s.Refusal; r != nil {
-		nearest := r.Nearest
-		if nearest.Before(horizon) {
-			nearest = time.Time{}
+	told := func(at time.Time) time.Time {
+		if at.Before(horizon) {
+			return time.Time{}
 		}
-		return fmt.Sprintf("%s %s %s", r.Reason, r.GTIDs, nearest)
+		return at
 	}
-	return stepsText(s.Plan) + " up to " + s.Plan.Reached.String() + " as " + s.Plan.Set.String()
+	if r := s.Refusal; r != nil {
+		return fmt.Sprintf("%s %s %s", r.Reason, r.GTIDs, told(r.Nearest))
+	}
+	return fmt.Sprintf("%s up to %s as %s", stepsText(s.Plan), told(s.Plan.Reached), s.Plan.Set)
 }
 
 // inWindow draws targets that have to stay: moments, and transactions of the window.
