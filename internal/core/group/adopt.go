@@ -1,6 +1,10 @@
 package group
 
-import "cnmsql.co/internal/core"
+import (
+	"slices"
+
+	"cnmsql.co/internal/core"
+)
 
 // isAdopting reports whether the Cluster goes on with the volumes of a deleted one, and nobody was chosen yet who
 // makes the group from one of them.
@@ -22,8 +26,6 @@ func (d *decision) chooseAdopted() {
 		d.Warn(core.ReasonOverride, lead.Name+" makes the group on a human's word; what it does not hold stays on "+
 			"the volumes of the others")
 	}
-	for _, name := range others {
-		d.Status.Diverged = append(d.Status.Diverged, name)
-	}
+	d.Status.Diverged = slices.Concat(d.Status.Diverged, others)
 	d.beginGroup(lead.Name, "from the data that it holds")
 }
