@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"log/slog"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -122,7 +123,6 @@ func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 		return
 	}
 	m.adopt(c, may)
-	m.forgetFormer(c, may)
 	m.update(func(s *state) {
 		if !may(s) {
 			return
@@ -138,21 +138,6 @@ func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 	poke(m.publisher.wake)
 	poke(m.leases.wake)
 	poke(m.follower.wake)
-}
-
-// forgetFormer forgets of which history of a deleted Cluster's group the data are, when the present Cluster has had
-// a primary: whoever is not of the same history as that is removed before.
-func (m *manager) forgetFormer(c *v1alpha1.Cluster, may func(*state) bool) {
-	isOver := get(m, func(s *state) bool {
-		return s.volume.locked && may(s) && m.record.get().Former != core.Lineage{} &&
-			c.Status.EstablishedAt != nil && m.record.claimIn(c, m.opt.Instance, s.volume.data) == ours
-	})
-	if !isOver {
-		return
-	}
-	if err := m.record.change(func(r *volumeRecord) { r.Former = core.Lineage{} }); err != nil {
-		m.log.Error("forgetting of which group the adopted data were", "error", err)
-	}
 }
 
 // claim is whose a volume is in view of a Cluster.
@@ -179,6 +164,17 @@ func (r *volumeRecord) claimIn(c *v1alpha1.Cluster, instance string, data core.D
 	return notOurs
 }
 
+// forgetFormer forgets of which history of a deleted Cluster's group the data are, when the present Cluster has had
+// a primary: whoever is not of the same history as that is removed before.
+func (m *recordFile) forgetFormer(log *slog.Logger) {
+	if m.get().Former == (core.Lineage{}) {
+		return
+	}
+	if err := m.change(func(r *volumeRecord) { r.Former = core.Lineage{} }); err != nil {
+		log.Error("forgetting of which group the adopted data were", "error", err)
+	}
+}
+
 func (m *recordFile) claimIn(c *v1alpha1.Cluster, instance string, data core.DataState) claim {
 	r := m.get()
 	return r.claimIn(c, instance, data)
@@ -189,10 +185,14 @@ func (m *recordFile) claimIn(c *v1alpha1.Cluster, instance string, data core.Dat
 // that nothing is received would rely on it.
 func (m *manager) adopt(c *v1alpha1.Cluster, may func(*state) bool) {
 	var data core.DataState
-	if !get(m, func(s *state) bool {
-		data = s.volume.data
-		return s.volume.locked && may(s) && m.record.claimIn(c, m.opt.Instance, data) == becomesOurs
-	}) {
+	is := notOurs
+	if get(m, func(s *state) bool { data = s.volume.data; return s.volume.locked && may(s) }) {
+		is = m.record.claimIn(c, m.opt.Instance, data)
+	}
+	if is == ours && c.Status.EstablishedAt != nil {
+		m.record.forgetFormer(m.log)
+	}
+	if is != becomesOurs {
 		return
 	}
 	err := m.record.change(func(r *volumeRecord) {
