@@ -82,8 +82,9 @@ func (d *Draft) adoptedVolumes() (all []adopted, unheard string) {
 // electAdopted is where the one is on whose volume the Cluster begins without a human's word; -1 where none is.
 func (d *Draft) electAdopted(all []adopted, lacks func(core.Report) bool) int {
 	var of []core.Lineage
+	var together gtid.Set
 	for _, v := range all {
-		of = append(of, v.report.Former)
+		of, together = append(of, v.report.Former), together.Union(v.holds)
 	}
 	latest, known := core.Latest(of)
 	if !known {
@@ -94,9 +95,7 @@ func (d *Draft) electAdopted(all []adopted, lacks func(core.Report) bool) int {
 		return -1
 	}
 	first := slices.IndexFunc(all, func(v adopted) bool {
-		return v.report.Former == latest && !slices.ContainsFunc(all, func(other adopted) bool {
-			return !v.holds.Contains(other.holds)
-		})
+		return v.report.Former == latest && v.holds.Contains(together)
 	})
 	if first < 0 {
 		d.Block(core.RefusalIncomparable, d.differText(all, latest))
@@ -127,6 +126,9 @@ func (d *Draft) setAside(all []adopted, lead adopted) bool {
 			continue
 		}
 		names = append(names, v.in.Name)
+		if !isKnown(v.in) {
+			continue // until then
+		}
 		d.Do(core.DeleteInstance{Instance: v.in.Name, Owned: v.in.Owned(), KeepVolume: true,
 			Reason: core.ReasonVolumesAdopted})
 		d.Warn(core.ReasonInstanceRemoved, "removing "+v.in.Name+": the group of the deleted Cluster went on without "+

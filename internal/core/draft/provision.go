@@ -43,7 +43,7 @@ func (d *Draft) IsSurplus(in *core.Instance) bool {
 // is taken out of the status for good. Its volume stays if that is wished, and there may
 // be data on it. Nothing is taken away before it is known what there is.
 func (d *Draft) RemoveInstance(victim *core.Instance) bool {
-	if !victim.Pod.Known() || !victim.Volume.Known() {
+	if !isKnown(victim) {
 		d.Doing(victim.Name + " is removed when it is known which Pod and volume it has")
 		return false
 	}
@@ -63,6 +63,9 @@ func (d *Draft) RemoveInstance(victim *core.Instance) bool {
 	d.Forget(victim.Name)
 	return isNew
 }
+
+// isKnown reports whether it is known which Pod and volume an instance has.
+func isKnown(in *core.Instance) bool { return in.Pod.Known() && in.Volume.Known() }
 
 // Forget takes an instance out of the status.
 func (d *Draft) Forget(name string) {
