@@ -3,6 +3,7 @@ package group
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -112,4 +113,18 @@ func (s *sim) mixed() string {
 		}
 	}
 	return ""
+}
+
+// checkRevived accepts what is lost where a human takes those for the group who were left out: the others' volumes
+// may be gone.
+func (s *sim) checkRevived(primary string) {
+	if len(s.gone) > 0 {
+		s.goesOnFrom(primary)
+	}
+}
+
+// goesOnFrom forgets what is lost where the instance goes on: a human accepted that.
+func (s *sim) goesOnFrom(instance string) {
+	s.acked = map[int]int{}
+	maps.Copy(s.acked, s.get(instance).content)
 }

@@ -3,7 +3,6 @@ package group
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -93,14 +92,6 @@ func (s *sim) checkMade(by *instance, anew bool) {
 	}
 	by.adopt(by.errant) // the group's own from now on
 	by.errant = gtid.Set{}
-}
-
-// checkRevived accepts what is lost where a human takes those for the group who were left out: the others' volumes
-// may be gone.
-func (s *sim) checkRevived(primary string) {
-	if len(s.gone) > 0 {
-		s.goesOnFrom(primary)
-	}
 }
 
 func (s *sim) tellf(format string, args ...any) {
@@ -368,12 +359,6 @@ func (s *sim) force() {
 	}
 	s.goesOnFrom(e.Instance)
 	s.seen = nil
-}
-
-// goesOnFrom forgets what is lost where the instance goes on: a human accepted that.
-func (s *sim) goesOnFrom(instance string) {
-	s.acked = map[int]int{}
-	maps.Copy(s.acked, s.get(instance).content)
 }
 
 // letManagersAct: nothing that the operator wants may cost a group its majority that
