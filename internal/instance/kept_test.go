@@ -89,6 +89,7 @@ func TestTheVolumesOfADeletedGroupAreAdopted(t *testing.T) {
 	w.madeBy(n[0])
 	w.awaitRole(n[1], core.MemberSecondary)
 	w.awaitRole(n[2], core.MemberSecondary)
+	w.awaitLogin(n[0], "app-password-2", "app-password")
 	w.exec(w.asApp(n[0], "app-password-2"), "INSERT INTO t VALUES (3)")
 	w.awaitRows(w.asApp(n[2], "app-password-2"), 3)
 	until(t, "each remembers the new group alone", func() bool {
