@@ -71,7 +71,8 @@ type RecoverySpec struct {
 	// Backup of this namespace.
 	// +optional
 	Backup *BackupReference `json:"backup,omitempty"`
-	// Source is the name of one of spec.externalClusters.
+	// Source is the name of one of spec.externalClusters. Its entry there may be removed once the
+	// Cluster has its data and, if it follows a running server, has taken over.
 	// +kubebuilder:validation:MaxLength=50
 	// +optional
 	Source string `json:"source,omitempty"`

@@ -97,3 +97,26 @@ func TestAStatusThatWasSetBackIsMended(t *testing.T) {
 	judge(t, c.Patch(ctx, u, merge(`{"spec":{"replica":{"enabled":false}}}`)), "")
 	judge(t, c.Patch(ctx, u, merge(`{"spec":{"replica":{"enabled":true}}}`)), "this Cluster takes writes of its own")
 }
+
+// TestTheSourceIsRemovedOnceItHasServed has a user remove the server, or the store, that the Cluster began with.
+func TestTheSourceIsRemovedOnceItHasServed(t *testing.T) {
+	c, ctx := api(t), context.Background()
+	const needed = "leave it there until the Cluster has its data"
+	for status, refused := range map[string]string{
+		`{"phase":"Provisioning"}`: needed,
+		`{"establishedAt":"2026-11-29T05:00:00Z","promotion":{"epoch":1,"instance":"db-1","proof":"Bootstrap",` +
+			`"follows":"old"}}`: needed,
+		`{"establishedAt":"2026-11-29T05:00:00Z","promotion":{"epoch":2,"instance":"db-1","proof":"Bootstrap"}}`: "",
+	} {
+		t.Run(status, func(t *testing.T) {
+			u := cluster(t, "served", "{bootstrap: {recovery: {source: old}}, externalClusters: [{name: old, "+
+				"objectStore: "+somewhere+"}]}")
+			judge(t, c.Create(ctx, u), "")
+			t.Cleanup(func() { judge(t, c.Delete(ctx, u), "") })
+			judge(t, c.Status().Patch(ctx, u, merge(`{"status":`+status+`}`)), "")
+			judge(t, c.Patch(ctx, u, merge(`{"spec":{"externalClusters":null}}`)), refused)
+			// A status that is set back afterwards is written all the same, or nobody could mend it.
+			judge(t, c.Status().Patch(ctx, u, merge(`{"status":{"establishedAt":null}}`)), "")
+		})
+	}
+}
