@@ -98,8 +98,8 @@ func (r *Replay) prepare(ctx context.Context, logs relayLogs, steps []facts.Step
 		func(ctx context.Context, i int, step facts.Step) (w written, err error) {
 			w.path = logs.staged(i)
 			if w.size, w.statements, err = r.write(ctx, w.path, step); err != nil {
-				err = fmt.Errorf("writing part %d of epoch %d as a relay log: %w", step.Pieces[0].Sequence,
-					step.Pieces[0].Epoch, err)
+				err = ofPieces(step.Pieces, fmt.Errorf("writing part %d of epoch %d as a relay log: %w",
+					step.Pieces[0].Sequence, step.Pieces[0].Epoch, err))
 			}
 			return w, err
 		})

@@ -119,7 +119,7 @@ func (f *fetcher) open(ctx context.Context, p Part) (io.ReadCloser, error) {
 	}
 	if err != nil {
 		f.buffers.give(buf)
-		return nil, err
+		return nil, f.m.ofPart(p.Name, err)
 	}
 	return out, nil
 }
@@ -170,7 +170,7 @@ func (c *content) unpack(object []byte) (err error) {
 func (c *content) Read(b []byte) (int, error) {
 	n, err := c.records.Read(b)
 	if err != nil && err != io.EOF {
-		err = refuse(PartDamaged, "unpacking %s: %v", c.name, err)
+		err = c.f.m.ofPart(c.name, refuse(PartDamaged, "unpacking %s: %v", c.name, err))
 	}
 	return n, err
 }

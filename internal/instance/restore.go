@@ -166,7 +166,8 @@ func (r *restorer) findBackup(ctx context.Context, t recovery.Task) (*restore.Or
 	if err != nil {
 		return nil, err
 	}
-	return restore.Find(ctx, store.Limited(s, t.MaxBytesPerSecond), key, t, r.launcher.version().String())
+	return restore.FindAgain(ctx, store.Limited(s, t.MaxBytesPerSecond), key, t, r.launcher.version().String(),
+		r.record().get().RestoreFailures.Suspects)
 }
 
 // write writes the backup's files.

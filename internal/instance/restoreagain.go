@@ -8,6 +8,7 @@ import (
 
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/restore"
 )
 
 const (
@@ -20,16 +21,17 @@ const (
 )
 
 // restoreFailures is how often a restore has failed that had begun to fetch its backup, since the
-// Cluster was changed last.
+// Cluster was changed last, and what was damaged then.
 type restoreFailures struct {
-	Times      int   `json:"times,omitempty"`
-	Generation int64 `json:"generation,omitempty"`
+	Times      int               `json:"times,omitempty"`
+	Generation int64             `json:"generation,omitempty"`
+	Suspects   *restore.Suspects `json:"suspects,omitempty"`
 }
 
 // another is one failure more.
 func (f restoreFailures) another(generation int64) restoreFailures {
 	if f.Generation != generation {
-		f = restoreFailures{Generation: generation}
+		f = restoreFailures{Generation: generation, Suspects: f.Suspects}
 	}
 	f.Times++
 	return f
@@ -63,6 +65,7 @@ func (r *restorer) countFailure(ctx context.Context, generation int64, err error
 		return err // it was ended, and has not failed
 	}
 	failed := r.record().get().RestoreFailures.another(generation)
+	failed.Suspects = failed.Suspects.With(err)
 	if err := r.record().change(func(v *volumeRecord) { v.RestoreFailures = failed }); err != nil {
 		r.log.Error("how often the restore has failed is not remembered", "error", err)
 	}

@@ -34,12 +34,20 @@ type Origin struct {
 	// archived is what lies in Place; what of it leads to target is replayed.
 	archived *facts.Archive
 	target   facts.Target
+	suspects *Suspects
 }
 
 // Find finds the backup and what is to be replayed on it, and looks whether a server of a
 // version can have it. Nothing is written. Errors are a Reason's of backup, archive, seal or
 // store, or a *Refusal of internal/core/archive.
 func Find(ctx context.Context, s store.Store, key seal.Key, t recovery.Task, server string) (*Origin, error) {
+	return FindAgain(ctx, s, key, t, server, nil)
+}
+
+// FindAgain is Find for who has tried before. What was damaged then is read first, and where it still is, it is no
+// part of a restore: that needs another backup, or another target.
+func FindAgain(ctx context.Context, s store.Store, key seal.Key, t recovery.Task, server string,
+	suspects *Suspects) (*Origin, error) {
 	if _, err := targetOf(t.Target); err != nil {
 		return nil, err
 	}
@@ -50,7 +58,11 @@ func Find(ctx context.Context, s store.Store, key seal.Key, t recovery.Task, ser
 			return nil, err
 		}
 	}
-	return FindIn(ctx, s, key, archived, t, server)
+	o := &Origin{Place: archive.NewPlace(s, backup.LogPrefix(t.Cluster), key), archived: archived, suspects: suspects}
+	if err := o.Place.Suspect(ctx, archived, suspects.archived()); err != nil {
+		return nil, err
+	}
+	return o.find(ctx, t, server)
 }
 
 // Archived is what lies in the store of a cluster's archive.
@@ -66,11 +78,14 @@ func Archived(ctx context.Context, s store.Store, cluster string) (*facts.Archiv
 func FindIn(ctx context.Context, s store.Store, key seal.Key, archived *facts.Archive, t recovery.Task,
 	server string) (*Origin, error) {
 	o := &Origin{Place: archive.NewPlace(s, backup.LogPrefix(t.Cluster), key), archived: archived}
-	var err error
+	return o.find(ctx, t, server)
+}
+
+func (o *Origin) find(ctx context.Context, t recovery.Task, server string) (_ *Origin, err error) {
 	if o.target, err = targetOf(t.Target); err != nil {
 		return nil, err
 	}
-	if err := ownedAsTold(ctx, s, t); err != nil {
+	if err := ownedAsTold(ctx, o.Place.Store, t); err != nil {
 		return nil, err
 	}
 	candidates, err := o.candidates(ctx, t.Cluster, t.BackupID)
@@ -134,16 +149,7 @@ func (o *Origin) PlanAgain(ctx context.Context, holds gtid.Set) (plan facts.Plan
 		return former, nil, no
 	}
 	was := newestEpoch(o.archived)
-	o.archived = nil // one of them fills enough of the memory
-	o.Place = archive.NewPlace(o.Place.Store, o.Place.Prefix, o.Place.Key)
-	archived, err := archive.Load(ctx, o.Place.Store, o.Place.Prefix)
-	if err != nil {
-		return plan, nil, fmt.Errorf("reading what was archived while the backup was written: %w", err)
-	}
-	o.archived = &archived
-	if plan, err = o.Plan(ctx, holds); err == nil {
-		err = o.Place.Opens(ctx, plan)
-	}
+	plan, err = o.planNow(ctx, holds)
 	if err == nil && !plan.Holds(former.Set) && newestEpoch(o.archived) <= was { // and it was no failover that lost it
 		err = errLess
 	}
@@ -151,6 +157,24 @@ func (o *Origin) PlanAgain(ctx context.Context, holds gtid.Set) (plan facts.Plan
 		return plan, nil, err
 	}
 	return former, err, nil
+}
+
+// planNow reads what is archived now, and is Plan by that.
+func (o *Origin) planNow(ctx context.Context, holds gtid.Set) (plan facts.Plan, err error) {
+	o.archived = &facts.Archive{} // one of them fills enough of the memory
+	o.Place = archive.NewPlace(o.Place.Store, o.Place.Prefix, o.Place.Key)
+	archived, err := archive.Load(ctx, o.Place.Store, o.Place.Prefix)
+	if err != nil {
+		return plan, fmt.Errorf("reading what was archived while the backup was written: %w", err)
+	}
+	o.archived = &archived
+	if err := o.Place.Suspect(ctx, o.archived, o.suspects.archived()); err != nil {
+		return plan, err
+	}
+	if plan, err = o.Plan(ctx, holds); err != nil {
+		return plan, err
+	}
+	return plan, o.Place.Opens(ctx, plan)
 }
 
 var errLess = errors.New("the archive leads less far than it did before")
@@ -314,6 +338,9 @@ func (o *Origin) tryBase(ctx context.Context, cluster, id, server string) (plan 
 		return plan, err
 	}
 	if err := backup.Check(ctx, o.Place.Store, o.Base); err != nil {
+		return plan, err
+	}
+	if err := backup.CheckParts(ctx, o.Place.Store, o.Base, o.suspects.ofBackup(id)); err != nil {
 		return plan, err
 	}
 	if plan, err = o.Plan(ctx, o.Base.BeginGTID); err != nil { // what it may lack is archived, too

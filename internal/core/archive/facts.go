@@ -2,6 +2,7 @@ package archive
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -104,6 +105,12 @@ type Archive struct {
 	Unreadable []Unreadable
 	// Mark of the newest branch; nil if there is none.
 	Mark *Mark
+}
+
+// Spoil tells of a part that it is damaged: it is there, and cannot be read.
+func (a *Archive) Spoil(key Key, message string) {
+	a.Parts = slices.DeleteFunc(a.Parts, func(p Part) bool { return p.Key() == key && !p.IsRun() })
+	a.Unreadable = append(a.Unreadable, Unreadable{Key: key, Reason: PartDamaged, Message: message})
 }
 
 // Unreadable is an object that is damaged, of a format that this release does not know, or listed and not
