@@ -142,22 +142,35 @@ func (o *Origin) Plan(ctx context.Context, holds gtid.Set) (facts.Plan, error) {
 
 // PlanAgain is Plan by what is archived by now: to write a backup's files may take hours, and who restores to
 // the latest wants what was archived meanwhile, too. Where that cannot be replayed (a part is damaged, or
-// encrypted to another key), or is less, the plan is that of what Find knew, and passed is why.
+// encrypted to another key), or is less, the plan is that of what Find knew, and passed is why. That the store does
+// not answer is no reason to restore less: it is asked again for a while, and then that is the error.
 func (o *Origin) PlanAgain(ctx context.Context, holds gtid.Set) (plan facts.Plan, passed, err error) {
 	former, no := o.Plan(ctx, holds)
 	if o.target.Kind != facts.Latest {
 		return former, nil, no
 	}
 	was := newestEpoch(o.archived)
-	plan, err = o.planNow(ctx, holds)
+	for pause := planPause; ; pause *= 2 {
+		plan, err = o.planNow(ctx, holds)
+		if err == nil || ctx.Err() != nil || isOfArchive(err) || pause > planPauses {
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
 	if err == nil && !plan.Holds(former.Set) && newestEpoch(o.archived) <= was { // and it was no failover that lost it
 		err = errLess
 	}
-	if err == nil || no != nil || ctx.Err() != nil {
+	if err == nil || no != nil || ctx.Err() != nil || !isOfArchive(err) {
 		return plan, nil, err
 	}
 	return former, err, nil
 }
+
+// A store that does not answer is asked again after 5 s, 10 s, … 80 s: to begin anew costs more.
+const planPause, planPauses = 5 * time.Second, 80 * time.Second
 
 // planNow reads what is archived now, and is Plan by that.
 func (o *Origin) planNow(ctx context.Context, holds gtid.Set) (plan facts.Plan, err error) {
@@ -175,6 +188,14 @@ func (o *Origin) planNow(ctx context.Context, holds gtid.Set) (plan facts.Plan, 
 		return plan, err
 	}
 	return plan, o.Place.Opens(ctx, plan)
+}
+
+// isOfArchive reports whether an error tells what is in the archive, or is missing there, and not how the store is.
+func isOfArchive(err error) bool {
+	_, refused := errors.AsType[*facts.Refusal](err)
+	_, named := errors.AsType[*archive.Reason](err)
+	_, ofKey := errors.AsType[*seal.Reason](err)
+	return refused || named || ofKey || errors.Is(err, errLess) || errors.Is(err, store.NotFound)
 }
 
 var errLess = errors.New("the archive leads less far than it did before")
