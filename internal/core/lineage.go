@@ -9,6 +9,8 @@ type Lineage struct {
 	// Recovery is the epoch of the last recovery that the group had when the data were a member of it, and
 	// FirstEpoch where it had none; 0 where that was not noted.
 	Recovery int64 `json:"recovery,omitempty"`
+	// Doubted tells that the group went on without a majority since, in a recovery of which nobody has told.
+	Doubted bool `json:"doubted,omitempty"`
 }
 
 // FirstEpoch is the one in which a Cluster begins.
@@ -24,12 +26,12 @@ func LineageOf(group string, recoveries []GroupRecovery) Lineage {
 }
 
 // Latest is the lineage in which a group went on last, of those that its former members have. known is false where
-// one of them does not tell, or they were members of several groups.
+// one of them does not tell, or doubts its own, or they were members of several groups.
 func Latest(all []Lineage) (latest Lineage, known bool) {
 	for _, l := range all {
 		switch {
 		case l.Group == "":
-		case l.Recovery == 0, latest.Group != "" && latest.Group != l.Group:
+		case l.Recovery == 0, l.Doubted, latest.Group != "" && latest.Group != l.Group:
 			return Lineage{}, false
 		case l.Recovery > latest.Recovery:
 			latest = l

@@ -104,6 +104,7 @@ type handoverMember struct {
 	AdmittedEpoch int64           `json:"admittedEpoch"`
 	RejoinHeld    bool            `json:"rejoinHeld"`
 	Bootstraps    bool            `json:"bootstraps,omitempty"`
+	WentOn        bool            `json:"wentOn,omitempty"`
 	// JoinedCA and JoinedCert are the certificates of the membership.
 	JoinedCA   []byte `json:"joinedCA,omitempty"`
 	JoinedCert []byte `json:"joinedCert,omitempty"`

@@ -78,7 +78,7 @@ func (s *memberState) noteTried(ctx context.Context, err error) {
 func (s *memberState) left() handoverMember {
 	return handoverMember{RebootEpoch: s.RebootEpoch, Bootstraps: s.Bootstraps,
 		Settled: s.Settled, ProtocolOf: s.ProtocolOf,
-		Admitted: s.Admitted, AdmittedEpoch: s.AdmittedEpoch, RejoinHeld: s.RejoinHeld,
+		Admitted: s.Admitted, AdmittedEpoch: s.AdmittedEpoch, RejoinHeld: s.RejoinHeld, WentOn: s.WentOn,
 		JoinedCA: s.joinedWith.CA, JoinedCert: s.joinedWith.Cert}
 }
 
@@ -86,6 +86,6 @@ func (s *memberState) left() handoverMember {
 func (s *memberState) inherit(l handoverMember) {
 	s.MemberFacts = agent.MemberFacts{RebootEpoch: l.RebootEpoch, Bootstraps: l.Bootstraps,
 		Settled: l.Settled, ProtocolOf: l.ProtocolOf,
-		Admitted: l.Admitted, AdmittedEpoch: l.AdmittedEpoch, RejoinHeld: l.RejoinHeld}
+		Admitted: l.Admitted, AdmittedEpoch: l.AdmittedEpoch, RejoinHeld: l.RejoinHeld, WentOn: l.WentOn}
 	s.joinedWith = pki.Bundle{CA: l.JoinedCA, Cert: l.JoinedCert}
 }

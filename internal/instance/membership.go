@@ -195,13 +195,19 @@ func (g *membership) endBootstrap(ctx context.Context) error {
 // rememberGroup records that this data is of a group that the operator knows of. From then on it
 // never makes one by itself, whatever a Cluster says whose status was lost.
 func (g *membership) rememberGroup(of core.Lineage) error {
-	return g.record().change(func(r *volumeRecord) { r.GroupOf, r.GroupRecovery = of.Group, of.Recovery })
+	if err := g.record().change(func(r *volumeRecord) { r.setLineage(of) }); err != nil {
+		return err
+	}
+	g.change(func(s *memberState) { s.Remembered() })
+	return nil
 }
 
 // goOn records, before it comes to that, that the group goes on from this data without others, whose data are of
 // an earlier history from then on.
 func (g *membership) goOn(epoch int64) error {
-	return g.record().change(func(r *volumeRecord) { r.GroupRecovery = max(r.GroupRecovery, epoch) })
+	return g.record().change(func(r *volumeRecord) {
+		r.GroupRecovery, r.GroupDoubted = max(r.GroupRecovery, epoch), false
+	})
 }
 
 // seeds are the addresses of the others, whoever of them is there. Those whom the group

@@ -79,13 +79,19 @@ type groupHistory struct {
 	// that they went through; releases before this one did not note that.
 	GroupOf       string `json:"groupOf,omitempty"`
 	GroupRecovery int64  `json:"groupRecovery,omitempty"`
+	// GroupDoubted tells that the group may have had another recovery since.
+	GroupDoubted bool `json:"groupDoubted,omitempty"`
 	// Former is the lineage that the data had in a deleted Cluster, until this one has had a primary.
 	Former core.Lineage `json:"former,omitzero"`
 }
 
 // lineage is what is remembered of the group that the data are of.
 func (r *groupHistory) lineage() core.Lineage {
-	return core.Lineage{Group: r.GroupOf, Recovery: r.GroupRecovery}
+	return core.Lineage{Group: r.GroupOf, Recovery: r.GroupRecovery, Doubted: r.GroupDoubted}
+}
+
+func (r *groupHistory) setLineage(l core.Lineage) {
+	r.GroupOf, r.GroupRecovery, r.GroupDoubted = l.Group, l.Recovery, l.Doubted
 }
 
 // leaves is the lineage of the data for a Cluster that adopts them.

@@ -68,6 +68,9 @@ type MemberFacts struct {
 	AdmittedEpoch int64
 	// RejoinHeld tells whether mysqld is kept from joining again by itself.
 	RejoinHeld bool
+	// WentOn tells whether this member saw its group go on with a minority of those who had been in it, without an
+	// order to it, and the volume does not tell yet.
+	WentOn bool
 	// ExpelHeld tells whether the group is kept from expelling anybody on this member's word.
 	ExpelHeld bool
 	// QuorateSince is since when this member has had a majority in its view; zero while it has

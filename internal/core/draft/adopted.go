@@ -194,6 +194,9 @@ func lineageText(all []adopted) string {
 		switch of := v.report.Former; {
 		case of.Group == "":
 			text = append(text, v.in.Name+" was in no group")
+		case of.Doubted:
+			text = append(text, fmt.Sprintf("%s saw its group %s go on without a majority, and was not told in which "+
+				"recovery", v.in.Name, of.Group))
 		case of.Recovery == 0:
 			text = append(text, fmt.Sprintf("%s was in the group %s, and does not tell more", v.in.Name, of.Group))
 		case of.Recovery == core.FirstEpoch:

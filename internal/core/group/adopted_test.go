@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 // adoption holds what would become of the volumes, if the Cluster were deleted now and made anew, against what
@@ -67,5 +68,8 @@ func adoptionMutants() map[string]mutation {
 	return map[string]mutation{
 		"whoever goes on notes it when it is seen": {keepsLineage: true},
 		"adopted volumes of any history compare":   {sameLineage: true},
+		"who sees its group go on without a majority thinks nothing of it": {facts: func(f *agent.Facts) {
+			f.Member.WentOn = false
+		}},
 	}
 }

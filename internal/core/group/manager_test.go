@@ -85,7 +85,7 @@ func (w *world) facts(in *instance) *agent.Facts {
 	f.Member.Of, f.Member.ViewEpoch = in.of, in.viewEpoch
 	if in.answers() {
 		f.Server = w.server(in)
-		m.member.Last = f.Server.Group
+		m.member.See(f.Server, w.now)
 	}
 	f.Member.Last, f.Mysqld.ToEnd = m.member.Last, in.killed
 	if w.mut.facts != nil {
@@ -159,6 +159,7 @@ func (w *world) act(in *instance, a agent.Action) bool {
 		m.member.Left(false, w.now)
 	case agent.RememberGroup:
 		in.of = a.Of
+		m.member.Remembered()
 	default:
 		return m.note(a)
 	}
@@ -283,7 +284,7 @@ func (w *world) bootstrap(in *instance, a agent.BootstrapGroup) bool {
 	w.made(in, a.Reboot)
 	in.joined, w.remembered = true, nil
 	if a.Reboot && !w.mut.keepsLineage {
-		in.of.Recovery = in.m.view.Epoch
+		in.of.Recovery, in.of.Doubted = in.m.view.Epoch, false
 	}
 	w.become([]string{in.name})
 	// The order to reboot it was given once more, and comes while the manager does not know yet that it is done.

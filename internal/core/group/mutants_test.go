@@ -75,6 +75,7 @@ var foundBy = map[string]uint64{
 	"who was left out is judged by its position alone":                              58,
 	"the group is rebooted as often as it takes":                                    65,
 	"a part tells of the last commit when the first was":                            59,
+	"who sees its group go on without a majority thinks nothing of it":              6793,
 }
 
 // TestMutants: each mistake is found within so many seeds.

@@ -42,7 +42,7 @@ func (w *world) forceMembers(e core.ForceMembers) bool {
 	in.m.member.Admitted, in.m.member.AdmittedEpoch = strings.Join(addresses, ","), e.Epoch
 	w.remembered = nil
 	if !w.mut.keepsLineage {
-		in.of.Recovery = e.Epoch
+		in.of.Recovery, in.of.Doubted = e.Epoch, false
 	}
 	w.become(members)
 	return true
