@@ -156,7 +156,7 @@ type BackupStatus struct {
 	// Error says what went wrong, or what is waited for, and what to do.
 	// +optional
 	Error string `json:"error,omitempty"`
-	// QueuedUntil is when it last stopped waiting for another Backup: it waits for anything else
+	// QueuedUntil is when it last stopped waiting for another Backup, or for a join: it waits for anything else
 	// for an hour from then, or from its creation.
 	// +optional
 	QueuedUntil *metav1.Time `json:"queuedUntil,omitempty"`

@@ -27,6 +27,9 @@ const (
 	// waitLimit is how long a Backup waits for what it needs; for another Backup it
 	// waits as long as that one takes.
 	waitLimit = time.Hour
+	// joinLimit is how long it waits for an instance that is being given its data, which may be terabytes. Behind
+	// that, the hour begins.
+	joinLimit = 24 * time.Hour
 	// lookAgain is when what is waited for is looked at again though nothing woke it.
 	lookAgain = 10 * time.Second
 )
@@ -145,16 +148,29 @@ func final(reason core.Reason, format string, args ...any) *refusal {
 	return no
 }
 
+// limitOf is how long a Backup waits for a reason; 0 is as long as that takes, which is bounded by itself.
+func limitOf(why core.Reason) (limit time.Duration, spoken string) {
+	switch why {
+	case core.BackupOtherRuns:
+		return 0, ""
+	case core.BackupJoinGoesFirst:
+		return joinLimit, "a day"
+	}
+	return waitLimit, "an hour"
+}
+
 // refuse writes down why nothing begins. Nobody waits for ever.
 func (r *Reconciler) refuse(ctx context.Context, b *v1alpha1.Backup, no *refusal) (ctrl.Result, error) {
-	since, queued := waitsSince(b, r.Now()), b.Status.Reason == string(core.BackupOtherRuns)
-	if !no.final && no.Reason != core.BackupOtherRuns && r.Now().Sub(since) > waitLimit {
-		no = final(core.BackupWaitedTooLong, "it was waited for an hour: %s. Create another Backup once that is so",
-			no.Message)
+	limit, spoken := limitOf(no.Reason)
+	former, _ := limitOf(core.Reason(b.Status.Reason))
+	queued := former != waitLimit && limit == waitLimit
+	if !queued && !no.final && limit > 0 && r.Now().Sub(waitsSince(b, r.Now())) > limit {
+		no = final(core.BackupWaitedTooLong, "it was waited for %s: %s. Create another Backup once that is so",
+			spoken, no.Message)
 	}
 	err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) {
-		if queued && no.Reason != core.BackupOtherRuns {
-			s.QueuedUntil = &metav1.Time{Time: since}
+		if queued {
+			s.QueuedUntil = &metav1.Time{Time: r.Now()}
 		}
 		switch {
 		case no.Reason != core.BackupNoDonor:

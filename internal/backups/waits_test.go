@@ -102,3 +102,26 @@ func TestABackupThatWasQueuedWaitsForOtherThingsAfterThat(t *testing.T) {
 	w.Clock = w.Clock.Add(time.Second)
 	w.is(w.looks("b"), v1alpha1.BackupFailed, core.BackupWaitedTooLong)
 }
+
+// TestABackupWaitsForAJoinForADay checks that the hour for what else it waits for begins behind that.
+func TestABackupWaitsForAJoinForADay(t *testing.T) {
+	joins := aCluster()
+	joins.Status.InstancesReported[2].State = string(core.Cloning)
+	w := newBackupWorld(t, joins, aBackup("b"), aBackup("late"), storeSecret, authority(t))
+	w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupJoinGoesFirst)
+	w.Clock = w.Clock.Add(joinLimit)
+	w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupJoinGoesFirst)
+	var c v1alpha1.Cluster
+	w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(joins), &c))
+	c.Status.InstancesReported = c.Status.InstancesReported[1:2]
+	c.Status.InstancesReported[0].Ready = false
+	w.Must(w.Status().Update(t.Context(), &c))
+	w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupNoDonor)
+	w.Clock = w.Clock.Add(waitLimit + time.Second)
+	w.is(w.looks("b"), v1alpha1.BackupFailed, core.BackupWaitedTooLong, "for an hour")
+
+	w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(joins), &c))
+	c.Status = joins.Status
+	w.Must(w.Status().Update(t.Context(), &c))
+	w.is(w.looks("late"), v1alpha1.BackupFailed, core.BackupWaitedTooLong, "for a day", "is being given its data")
+}

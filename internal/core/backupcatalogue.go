@@ -19,7 +19,7 @@ var backups = []row[Reason]{
 	{BackupJobRefused,
 		"waits: the Job or what goes with it could not be made, as where the API server refuses it", "backups.md"},
 	{BackupJobFailed, "failed: the Job's Pod ended several times before the backup did", ""},
-	{BackupWaitedTooLong, "failed: what it waited for did not come within an hour", ""},
+	{BackupWaitedTooLong, "failed: what it waited for did not come within an hour (for a join: a day)", ""},
 	{BackupDonorLags, "failed: the instance had not executed after ten minutes what the primary had when the Job began",
 		""},
 	{BackupAccountMissing, "waits: the account with which its Job logs in is not made yet, or is refused; failed, " +
