@@ -262,3 +262,28 @@ func TestABackupWhoseDataGoIsNotPromised(t *testing.T) {
 		t.Errorf("the status says %+v", short)
 	}
 }
+
+// TestTheWindowBeginsWithABackupThatOnlyTheStoreKnows checks that Backups that a history limit has deleted count, as
+// long as their data are kept and the archive leads from there.
+func TestTheWindowBeginsWithABackupThatOnlyTheStoreKnows(t *testing.T) {
+	kept := second(200 * time.Hour)
+	older, newer := completed("older", 5*time.Hour), completed("newer", 2*time.Hour)
+	older.Status.Retention = &v1alpha1.BackupRetention{RanAt: *second(4 * time.Hour),
+		KeptSince: second(300 * time.Hour)}
+	newer.Status.Retention = &v1alpha1.BackupRetention{RanAt: *second(time.Hour), KeptSince: kept}
+	for _, c := range []struct {
+		since *metav1.Time
+		want  time.Time
+	}{
+		{nil, kept.Time},
+		{second(250 * time.Hour), kept.Time},
+		{second(201 * time.Hour), older.Status.StoppedAt.Time}, // its backup may have begun before
+		{second(100 * time.Hour), older.Status.StoppedAt.Time},
+	} {
+		cluster := archived()
+		cluster.Status.ContinuousArchiving.CompleteSince = c.since
+		if w := listOf(t, cluster, older, newer).Window; w.From == nil || !w.From.Equal(c.want) {
+			t.Errorf("complete since %v: %+v, and not from %s", c.since, w, c.want)
+		}
+	}
+}

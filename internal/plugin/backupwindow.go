@@ -34,10 +34,13 @@ func (a *Archive) until() *time.Time {
 	return a.LastTime
 }
 
-// windowOf begins with the oldest backup on which the archive can be replayed, and ends where
-// the archive is complete no longer.
+// windowOf begins with the oldest backup on which the archive can be replayed, known to Kubernetes or seen in the store
+// by the last Job that looked what has expired, and ends where the archive is complete no longer.
 func windowOf(f BackupFacts, a *Archive) Window {
 	oldest := oldestInStore(f, a.CompleteSince)
+	if kept := keptSince(f, a.CompleteSince); kept != nil && oldest != nil && kept.Before(*oldest) {
+		oldest = kept
+	}
 	switch {
 	case oldest == nil && !hasCompleted(f.Cluster, f.Backups) && f.Cluster != nil && !hasStore(f.Cluster):
 		return Window{Text: "none: there is no Completed Backup, and nowhere to put one; add spec.backup.objectStore"}
@@ -96,6 +99,26 @@ func oldestInStore(f BackupFacts, since *time.Time) *time.Time {
 		}
 	}
 	return nil
+}
+
+// keptSince is the earliest moment that can be restored, as the last Job says that looked through the store where the
+// archive lies. Its backup is known to have begun since a moment, if there is one, where it ended longer after that
+// than a Job may run.
+func keptSince(f BackupFacts, since *time.Time) *time.Time {
+	var last *v1alpha1.BackupRetention
+	for i := range f.Backups {
+		b := &f.Backups[i]
+		is := b.Status.Retention
+		if is != nil && holds(f.Cluster, b) && liesWithArchive(f.Cluster, b) &&
+			(last == nil || last.RanAt.Before(&is.RanAt)) {
+			last = is
+		}
+	}
+	if last == nil || last.KeptSince == nil ||
+		since != nil && last.KeptSince.Sub(*since) < resources.BackupDeadline {
+		return nil
+	}
+	return &last.KeptSince.Time
 }
 
 // endOf is when a Completed Backup ended. StoppedAt is by the clock of its Job: where that says that it ended

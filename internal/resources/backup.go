@@ -20,13 +20,14 @@ const (
 	volumeStore     = "store"
 	// volumeBackupAccount is the account with which the Job logs in.
 	volumeBackupAccount = "account"
-	// backupLimit is how long a Job may take, and backupAttempts how often its Pod may end
-	// before the backup does.
-	backupLimit    = 48 * time.Hour
+	// backupAttempts is how often the Pod of a Job may end before the backup does.
 	backupAttempts = 3
 	// backupKept is how long a Job is kept after its end.
 	backupKept = 24 * time.Hour
 )
+
+// BackupDeadline is how long the Job of a Backup may take.
+const BackupDeadline = 48 * time.Hour
 
 // BackupJobName is the name of a Backup's Job, and of all that the Job needs.
 func BackupJobName(backup string) string { return backup + "-backup" }
@@ -64,7 +65,7 @@ func BackupJob(c *v1alpha1.Cluster, b *v1alpha1.Backup, operatorImage string) *b
 	}
 	job := storeJob(c, backupMeta(c, b, BackupJobName(b.Name)), t, operatorImage, "run")
 	job.Spec.BackoffLimit = new(int32(backupAttempts))
-	job.Spec.ActiveDeadlineSeconds = new(int64(backupLimit.Seconds()))
+	job.Spec.ActiveDeadlineSeconds = new(int64(BackupDeadline.Seconds()))
 	job.Spec.TTLSecondsAfterFinished = new(int32(kept.Seconds()))
 	job.Spec.Template.Labels[v1alpha1.LabelBackup] = b.Name
 	pod := &job.Spec.Template.Spec
