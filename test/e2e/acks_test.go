@@ -58,12 +58,21 @@ func (w *world) durable(within time.Duration) {
 	})
 }
 
-// sql runs a statement on the primary.
+// sql runs a statement on the primary. Where it fails, it tells which server answered.
 func (w *world) sql(statement string) {
 	w.t.Helper()
-	if _, err := w.open("rw").ExecContext(w.ctx, statement); err != nil {
+	conn, err := w.open("rw").Conn(w.ctx)
+	if err != nil {
 		w.t.Fatal(statement, err)
 	}
+	defer func() { _ = conn.Close() }()
+	if _, err = conn.ExecContext(w.ctx, statement); err == nil {
+		return
+	}
+	var is string
+	asked := conn.QueryRowContext(w.ctx, "SELECT CONCAT(@@hostname, ', super_read_only ', @@super_read_only, "+
+		"', read_only ', @@read_only)").Scan(&is)
+	w.t.Fatal(statement, err, "; it was asked of ", is, asked)
 }
 
 // waiting are clients of the primary whose commits wait for acknowledgements.

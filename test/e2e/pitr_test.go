@@ -14,6 +14,11 @@ import (
 func (w *world) named(name string) *world {
 	other := *w
 	other.key.Name = name
+	w.t.Cleanup(func() {
+		if w.t.Failed() {
+			other.show()
+		}
+	})
 	return &other
 }
 
