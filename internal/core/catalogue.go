@@ -160,7 +160,8 @@ var events = []row[Reason]{
 	{ReasonStatusRestored, "the status had been set back, and is mended", ""},
 	{ReasonPrimaryEstablished, "the cluster has its first primary", ""},
 	{ReasonPrimaryChanged, "another instance is the primary now; the message says how long it took", ""},
-	{ReasonRestartInPlace, "mysqld of the primary is started again, for nobody can take over", ""},
+	{ReasonRestartInPlace, "mysqld of the primary is started again, for nobody can take over, or who could lacks " +
+		"transactions of the primary", ""},
 	{ReasonGivesData, "the primary is closed for writes while it gives its data to others", ""},
 	{ReasonCloneStarted, "an instance begins to copy another's data", ""},
 	{ReasonCloneFailed,

@@ -136,10 +136,10 @@ func (f *failure) staysPrimary() bool {
 	return !f.isProven && f.mayComeBack && (f.nobody != "" || f.lacking != "")
 }
 
-// whyItStays is why nobody else is promoted.
+// whyItStays tells that nobody else is promoted, and why.
 func (f *failure) whyItStays() string {
 	if f.nobody != "" {
-		return f.nobody
+		return "nobody can take over: " + f.nobody
 	}
 	return f.lacking
 }
@@ -248,7 +248,7 @@ func (d *decision) nobodyTakesOver(best election, tooSoon string) string {
 	return why
 }
 
-// lackingOf tells that whoever would win lacks some of what the primary held when it was
+// lackingOf tells that whoever would win is not promoted yet, for it lacks some of what the primary held when it was
 // promoted, or had executed since, which its recovery may have committed without
 // acknowledgement; "" when not. Another one would make it diverge.
 func (d *decision) lackingOf(best election) string {
@@ -263,7 +263,7 @@ func (d *decision) lackingOf(best election) string {
 	if lacks.IsEmpty() {
 		return ""
 	}
-	return fmt.Sprintf("%s, which holds the most of the others, lacks what %s %s (%s)",
+	return fmt.Sprintf("%s is not promoted yet: it holds the most of the others, but lacks what %s %s (%s)",
 		best.winner, p.Instance, what, lacks.Abbreviate(4))
 }
 

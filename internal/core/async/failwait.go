@@ -46,14 +46,14 @@ func (d *decision) restartInPlace(f *failure) {
 }
 
 func (d *decision) blockFailed(f *failure) {
-	d.Block(f.report.Reason, fmt.Sprintf("%s: %s; and nobody can take over: %s",
+	d.Block(f.report.Reason, fmt.Sprintf("%s: %s; and %s",
 		f.report.Instance, f.report.Problem().String(), f.whyItStays()))
 }
 
 // blockClosed leaves a primary closed that has lost what it had committed. In a new epoch it would give the
 // numbers again all the same.
 func (d *decision) blockClosed(f *failure) {
-	d.Block(core.RefusalLostTransactions, fmt.Sprintf("%s %s; and nobody can take over: %s. Bring back who holds "+
+	d.Block(core.RefusalLostTransactions, fmt.Sprintf("%s %s; and %s. Bring back who holds "+
 		"that. Only if it is gone for good: kubectl cnmsql failover %s --to %[1]s --accept-data-loss",
 		f.report.Instance, f.report.Message, f.whyItStays(), d.Cluster.Name))
 }
@@ -61,11 +61,11 @@ func (d *decision) blockClosed(f *failure) {
 func (d *decision) awaitReturn(f *failure) {
 	d.recheckLacking(f)
 	if f.report.Terminating {
-		d.Doing(fmt.Sprintf("%s is being stopped, and goes on in its next Pod; nobody can take over: %s",
+		d.Doing(fmt.Sprintf("%s is being stopped, and goes on in its next Pod; %s",
 			f.report.Instance, f.whyItStays()))
 		return
 	}
-	d.Doing(fmt.Sprintf("%s comes back by itself (%s); nobody can take over: %s",
+	d.Doing(fmt.Sprintf("%s comes back by itself (%s); %s",
 		f.report.Instance, f.report.State, f.whyItStays()))
 }
 
@@ -77,10 +77,11 @@ func (d *decision) recheckLacking(f *failure) {
 	}
 }
 
+// startInPlace has mysqld of the primary started again. why tells that nobody else is promoted, and why.
 func (d *decision) startInPlace(r core.Report, why string) {
 	d.Do(core.RestartInPlace{Instance: r.Instance, Epoch: d.Status.Promotion.Epoch})
-	d.Announce(true, core.ReasonRestartInPlace, r.Instance, "mysqld of "+r.Instance+" is started again in place, for "+
-		"nobody can take over: "+why)
+	d.Announce(true, core.ReasonRestartInPlace, r.Instance,
+		"mysqld of "+r.Instance+" is started again in place, for "+why)
 }
 
 // blockTooSoon refuses a failover because the user wants some time between failovers.

@@ -149,7 +149,7 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 		if back, known := holder.Report.Get(); known && back.State == core.Stopped &&
 			mayGoOn(back, d.Status.Promotion) {
 			d.blockRestarts(back)
-			d.startInPlace(back, e.why)
+			d.startInPlace(back, "nobody can take over: "+e.why)
 		}
 		said := fmt.Sprintf("waiting for %s to say what it holds; nobody else can be promoted: %s", holder.Name, e.why)
 		if !holder.Report.Known() {
