@@ -28,7 +28,8 @@ func (p *prerequisites) archive(ctx context.Context, c *v1alpha1.Cluster, asides
 	files, err := p.archiveFiles(ctx, c)
 	if missing := backups.AsMissing(err); missing != nil {
 		*asides = append(*asides, core.Problem{Reason: core.BackupStoreSecret, Message: missing.Error() +
-			"; until then the instances archive as they were told last, where they were: not as spec.backup says now"})
+			"; until this is corrected, instances that archive go on with the previous object store and credentials: " +
+			"a change of spec.backup is not used"})
 		return nil
 	}
 	if err != nil {

@@ -220,7 +220,7 @@ func TestAnArchiveThatCannotMoveIsTold(t *testing.T) {
 	c.Spec.Backup.ObjectStore.Bucket, c.Spec.Backup.ObjectStore.Credentials.AccessKeyID.Name = "other", "absent"
 	c.Generation++
 	if is := told(); len(is) != 1 || !strings.Contains(is[0].Message, "the Secret absent") ||
-		!strings.Contains(is[0].Message, "where they were") {
+		!strings.Contains(is[0].Message, "go on with the previous object store") {
 		t.Errorf("it is told %+v", is)
 	}
 }

@@ -55,9 +55,9 @@ func restoreCondition(r *v1alpha1.RestoreStatus) metav1.Condition {
 			"the data begin with backup "+r.BackupID)
 	}
 	return condition(v1alpha1.ConditionNewestRestored, false, string(core.ReasonBackupPassedOver),
-		fmt.Sprintf("the data begin with backup %s, because newer ones cannot be used (%s): the archive is replayed "+
-			"from there, which takes longer. Look what has become of them, and take a new Backup of the Cluster "+
-			"that they are of", r.BackupID, said.PassedText()))
+		fmt.Sprintf("the data begin with backup %s, because newer backups cannot be used (%s). The restore replays "+
+			"the archive from there, which takes longer. Find out what happened to the newer backups, and take a new "+
+			"Backup of the Cluster that they are of", r.BackupID, said.PassedText()))
 }
 
 // tellRestore tells that backups were passed over, once for all that were.

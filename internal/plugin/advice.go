@@ -59,8 +59,9 @@ func adviseOperator(f *Facts, r *Report) []string {
 		}
 	}
 	if r.Doubt != "" {
-		return []string{fmt.Sprintf("the operator's last word (%s, %s) does not fit what is seen: %s. If that is "+
-			"still so in some seconds, nobody mends it, and nobody fails over: see that the operator runs: %s",
+		return []string{fmt.Sprintf("the operator last said %s, %s, which does not fit what is seen: %s. If it still "+
+			"does not in some seconds, no operator is at work: nothing is repaired, and no failover begins. See that "+
+			"the operator runs: %s",
 			s.Phase, s.Diagnosis, r.Doubt, findOperator)}
 	}
 	return nil

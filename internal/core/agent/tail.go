@@ -77,9 +77,9 @@ func cutTail(f *Facts) (Decision, bool) {
 	case !isFollowed && f.isGivenUp():
 		return pass()
 	case !isFollowed:
-		return tell(core.Stopped, core.InstanceAwaitingSuccessor, fmt.Sprintf("mysqld is not started before it is "+
-			"known who is promoted next: its log may end in transactions that nobody acknowledged. After %s it is, "+
-			"if the API server says that nobody is", TailWait), f.askWord()...)
+		return tell(core.Stopped, core.InstanceAwaitingSuccessor, fmt.Sprintf("mysqld is stopped on purpose: its "+
+			"binary log may end with transactions that too few replicas acknowledged. It starts when another instance "+
+			"is promoted, or after %s if the API server confirms that none was", TailWait), f.askWord()...)
 	case p.RequiredGTID.IsEmpty() || !p.RequiredGTID.Contains(f.TailBase):
 		return pass()
 	}

@@ -104,8 +104,9 @@ func (d *decision) withoutLease() string {
 	case goesByLease(d.Observation) || d.Status.Promotion.Size < 2:
 		return ""
 	case d.Cluster.PrimaryLease:
-		return "; it has not said that it goes by spec.enablePrimaryLease, so that a lease which runs out proves " +
-			"nothing"
+		return "; the primary has not confirmed that it obeys its Lease (spec.enablePrimaryLease), so an expired " +
+			"Lease proves nothing"
 	}
-	return "; switching spec.enablePrimaryLease on now does not help, for it would not hear of that"
+	return "; enabling spec.enablePrimaryLease now does not help while the primary is unreachable, for the primary " +
+		"has to confirm it first"
 }

@@ -99,9 +99,9 @@ func (d *decision) cannotSpare(in *core.Instance) string {
 	if !d.Cluster.Durability.CountsOnReplicas(p) || d.enoughWithout(in, p.RequiredAcks) {
 		return ""
 	}
-	return fmt.Sprintf("for without it %s would receive from %s, where each commit needs %s. It goes when enough "+
-		"others do. To have it go now, and commits wait: kubectl delete pod %s",
-		core.Plural(d.receiveBeside(in), "replica"), p.Instance, core.Acknowledgements(p.RequiredAcks), in.Name)
+	return fmt.Sprintf("for without %s, %s would receive from %s, and each commit needs %s. The operator deletes the "+
+		"Pod when enough other replicas receive. To delete it now (commits will hang): kubectl delete pod %[1]s",
+		in.Name, core.Plural(d.receiveBeside(in), "replica"), p.Instance, core.Acknowledgements(p.RequiredAcks))
 }
 
 // holderWithData is the primary while it is known to have all that was acknowledged: it takes writes, or is

@@ -111,7 +111,8 @@ func (d *decision) tellDamped(until time.Time) {
 	if p.Isolations == 0 {
 		return
 	}
-	d.Announce(true, core.RefusalDamped, p.Instance, fmt.Sprintf("replicas do not reach %s either, which was "+
-		"promoted in place of %s for that reason: what hinders them is not the primary. Another is tried at %s, if that lasts; see what the replicas say of it: kubectl cnmsql status %s",
-		p.Instance, p.From, until.UTC().Format("15:04:05 MST"), d.Cluster.Name))
+	d.Announce(true, core.RefusalDamped, p.Instance, fmt.Sprintf("replicas cannot reach the primary %s "+
+		"either. It was promoted because they could not reach %s, so the cause is not the primary: check what the "+
+		"replicas have in common (network, DNS, certificates). What each says: kubectl cnmsql status %s. If this "+
+		"lasts, the operator promotes another at %s", p.Instance, p.From, d.Cluster.Name, clock(until)))
 }

@@ -126,8 +126,8 @@ func (d *decision) isElsewhere(from *core.Source) bool {
 func (d *decision) withoutServer(r core.Report) string {
 	p := d.Status.Promotion
 	if name, _ := d.holdsMore(r); name != "" {
-		return fmt.Sprintf("If %s is gone for good, %s is to follow it first, which holds transactions that %s does "+
-			"not have: kubectl cnmsql promote %s %[2]s", p.Follows, name, p.Instance, d.Cluster.Name)
+		return fmt.Sprintf("If %s is gone for good, first make %s the instance that follows it, for %[2]s holds "+
+			"transactions that %s lacks: kubectl cnmsql promote %s %[2]s", p.Follows, name, p.Instance, d.Cluster.Name)
 	}
 	return fmt.Sprintf("If %s is gone for good: kubectl cnmsql failover %s --to %s --accept-data-loss", p.Follows,
 		d.Cluster.Name, p.Instance)

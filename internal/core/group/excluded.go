@@ -134,9 +134,10 @@ func (d *decision) unproven() string {
 	if d.g.ViewID != "" || len(gone) == 0 || len(others) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s more than when the group was to go on without %s, which was never seen to have come "+
-		"about; they may hold more, too, so that the same numbers may stand for different transactions. Look at what they hold, and save what is needed; then delete the PersistentVolumeClaim, then the Pod, of whoever is to give up what only it holds, and ask again",
-		agree(gone, "holds", "hold"), strings.Join(others, ", "))
+	return fmt.Sprintf("the last recovery of the group was never seen to take effect. Since then %s gained "+
+		"transactions, and %s may have, too: the same GTID may now be a different transaction on each side. Compare "+
+		"what they hold, and save what you need. Then delete the PersistentVolumeClaim, then the Pod, of each of them "+
+		"on the side that you give up, and ask again", strings.Join(gone, ", "), strings.Join(others, ", "))
 }
 
 // hasGoneOn reports whether the server holds more than any of those held who went on when

@@ -27,10 +27,10 @@ func (d *decision) mendStatus() {
 	case d.seen.agreed && d.seen.primary != "" && !d.seen.suspects():
 		d.restoreStatus(last)
 	default:
-		d.Remark(core.RefusalStatusRegressed, "", fmt.Sprintf("the Cluster's status is of epoch %d, and instances "+
-			"have seen epoch %d of it: it was set back. It is mended when the group has its quorum, and no "+
-			"member is UNREACHABLE. Whom the group went on without since is not known: have it recovered only from who "+
-			"was in it last", d.Status.Epoch, last))
+		d.Remark(core.RefusalStatusRegressed, "", fmt.Sprintf("the Cluster's status was set back, as when etcd is "+
+			"restored from a backup: it is of epoch %d, and instances have seen epoch %d. The operator mends it when "+
+			"the group has a quorum, and no member is UNREACHABLE. The operator does not know which instances were "+
+			"excluded since: recover the group only from an instance that was in it last", d.Status.Epoch, last))
 	}
 }
 
