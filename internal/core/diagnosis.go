@@ -79,6 +79,8 @@ const (
 	steady
 	// failing says that the diagnosis is a reason to replace the primary.
 	failing
+	// replaced says that the primary is replaced although it takes writes, once that has lasted.
+	replaced
 	// stopped says that nobody takes writes, as far as can be told.
 	stopped
 	// unreachable says that nobody can ask the primary.
@@ -92,7 +94,7 @@ var implications = map[Diagnosis]implied{
 	PrimaryFollows:          steady,
 	PrimaryTerminating:      takesWrites | endsCommits | well,
 	PrimaryLostTransactions: takesWrites | endsCommits,
-	PrimaryIsolated:         takesWrites,
+	PrimaryIsolated:         takesWrites | replaced,
 	PrimaryFull:             takesWrites | steady,
 	PrimaryPromoting:        stopped,
 	PrimaryFenced:           stopped,
@@ -131,6 +133,9 @@ func (d Diagnosis) IsSteady() bool { return d.implies(steady) }
 
 // IsFailing reports whether the primary is to be replaced.
 func (d Diagnosis) IsFailing() bool { return d.implies(failing) }
+
+// BeginsFailover reports whether a failover begins for it, at once or when it has lasted.
+func (d Diagnosis) BeginsFailover() bool { return d.implies(failing | replaced) }
 
 // IsStopped reports whether nobody takes writes, as far as can be told.
 func (d Diagnosis) IsStopped() bool { return d.implies(stopped) }

@@ -92,7 +92,7 @@ func implied(d core.Diagnosis) string {
 		writes = "not known"
 	}
 	replaced := "–"
-	if d.IsFailing() || d == core.PrimaryIsolated {
+	if d.BeginsFailover() {
 		replaced = "yes"
 	}
 	return writes + " | " + replaced + " | "

@@ -25,11 +25,12 @@ type primaryView struct {
 	reachable bool
 }
 
-// rule is one line of the table of diagnoses.
+// rule is one line of the table of diagnoses. where is when in words; docs/failover.md has the table.
 type rule struct {
-	name core.Diagnosis
-	when func(*primaryView) bool
-	says func(*primaryView) string
+	name  core.Diagnosis
+	where string
+	when  func(*primaryView) bool
+	says  func(*primaryView) string
 }
 
 func constant(text string) func(*primaryView) string {
@@ -39,47 +40,67 @@ func constant(text string) func(*primaryView) string {
 // rules in the order in which they are tried; the first that holds is the
 // diagnosis. Those with reachable rest on the manager's own word.
 var rules = []rule{
-	{core.DiagnosisNone, func(s *primaryView) bool { return s.p == nil }, constant("no primary was chosen yet")},
-	{core.PrimaryFenced, fenced, constant("it is fenced")},
-	{core.PrimaryPromoting, isBeforePromotion, constant("what was heard of it last is older than its promotion")},
-	{core.PrimaryDataLost, dataLost, constant("its volume is empty")},
-	{core.PrimaryFailed, func(s *primaryView) bool { return s.reachable && s.report.State == core.Failed },
+	{core.DiagnosisNone, "no primary was chosen yet",
+		func(s *primaryView) bool { return s.p == nil }, constant("no primary was chosen yet")},
+	{core.PrimaryFenced, "a human fenced it", fenced, constant("it is fenced")},
+	{core.PrimaryPromoting, "it was seen writable, and what was heard of it last is older than its promotion",
+		isBeforePromotion, constant("what was heard of it last is older than its promotion")},
+	{core.PrimaryDataLost, "its volume is empty", dataLost, constant("its volume is empty")},
+	{core.PrimaryFailed, "its manager says `Failed`, with a reason",
+		func(s *primaryView) bool { return s.reachable && s.report.State == core.Failed },
 		func(s *primaryView) string { return s.report.Problem().String() }},
-	{core.PrimaryHung, func(s *primaryView) bool { return s.reachable && s.report.State == core.Hung },
-		hungText},
+	{core.PrimaryHung,
+		"mysqld lives and does not answer its own manager, or its volume has completed no write for 6 s",
+		func(s *primaryView) bool { return s.reachable && s.report.State == core.Hung }, hungText},
 	{core.PrimaryLostTransactions,
+		"it takes writes, and replicas hold transactions of its own server that it does not have",
 		func(s *primaryView) bool { return isWritable(s) && !lostTransactions(s.o).IsEmpty() },
 		func(s *primaryView) string {
 			return "replicas hold transactions of its own that it does not have: " +
 				lostTransactions(s.o).Abbreviate(10)
 		}},
-	{core.PrimaryTerminating, func(s *primaryView) bool { return isWritable(s) && s.isTerminating() },
-		constant("its Pod is being stopped")},
-	{core.PrimaryIsolated, isolated, constant("commits hang: it takes writes, but its replicas cannot reach it")},
-	{core.PrimaryFull, isFull, func(s *primaryView) string { return s.report.Message }},
-	{core.PrimaryHealthy, isWritable, func(s *primaryView) string { return "it " + serves(s.p) }},
-	{core.PrimaryClosed, closed,
-		constant("it was made read-only to give its data to instances without which no commit ends")},
-	{core.PrimaryDemoted, demoted, constant("it was made read-only so that another can take over")},
-	{core.PrimaryPromoting, promoting, constant("it is being made writable")},
-	{core.MysqldDown, func(s *primaryView) bool { return s.reachable }, downText},
-	{core.PrimaryDemoted, demotedByLatest, constant("its manager promised to stay read-only before it went away")},
-	{core.PodGone, podGone, goneText},
-	{core.PodGone, func(s *primaryView) bool { return s.holder != nil && isNodeEnded(s.o, s.holder) },
+	{core.PrimaryTerminating, "it takes writes, and its Pod is being stopped",
+		func(s *primaryView) bool { return isWritable(s) && s.isTerminating() }, constant("its Pod is being stopped")},
+	{core.PrimaryIsolated,
+		"`quorum`: it takes writes and can be reached, and so many replicas cannot reach it that commits hang",
+		isolated, constant("commits hang: it takes writes, but its replicas cannot reach it")},
+	{core.PrimaryFull,
+		"it takes writes, and for 10 s no commit has ended; less than 16 MiB are free on its volume",
+		isFull, func(s *primaryView) string { return s.report.Message }},
+	{core.PrimaryHealthy, "it takes writes",
+		isWritable, func(s *primaryView) string { return "it " + serves(s.p) }},
+	{core.PrimaryClosed, "`quorum`: it is read-only and gives its data to others",
+		closed, constant("it was made read-only to give its data to instances without which no commit ends")},
+	{core.PrimaryDemoted, "it is read-only and promised to stay so",
+		demoted, constant("it was made read-only so that another can take over")},
+	{core.PrimaryPromoting, "it was permitted to take writes, never did, and nothing hinders it",
+		promoting, constant("it is being made writable")},
+	{core.MysqldDown, "its manager says that mysqld does not run, or does not take writes",
+		func(s *primaryView) bool { return s.reachable }, downText},
+	{core.PrimaryDemoted, "its manager cannot be reached, and promised before that it stays read-only",
+		demotedByLatest, constant("its manager promised to stay read-only before it went away")},
+	{core.PodGone, "the Pod that took writes does not exist, was replaced, or has ended", podGone, goneText},
+	{core.PodGone, "its node is gone or out of service, and nothing contradicts that: no replica receives from it, " +
+		"and its Lease was not renewed for 15 s",
+		func(s *primaryView) bool { return s.holder != nil && isNodeEnded(s.o, s.holder) },
 		constant("its node is gone or out of service")},
-	{core.PrimaryPromoting, func(s *primaryView) bool {
-		return s.p.WritableSince.IsZero() && s.podKnown && s.pod.NeverStarted
-	},
+	{core.PrimaryPromoting, "it never took writes, and its Pod has not started yet",
+		func(s *primaryView) bool { return s.p.WritableSince.IsZero() && s.podKnown && s.pod.NeverStarted },
 		constant("its Pod is starting")},
-	{core.PrimaryUnreachableButReplicasStream, func(s *primaryView) bool { return receivers(s.o) > 0 },
+	{core.PrimaryUnreachableButReplicasStream,
+		"its manager cannot be reached, and replicas receive from its mysqld",
+		func(s *primaryView) bool { return receivers(s.o) > 0 },
 		func(s *primaryView) string {
 			return "its manager cannot be reached" + s.holder.WhyUnheard() + ", but replicas receive from it"
 		}},
-	{core.PrimaryUnreachableReplicasLost, func(s *primaryView) bool { return losers(s) > 0 },
+	{core.PrimaryUnreachableReplicasLost,
+		"its manager cannot be reached, and a replica receives in vain, or has heard nothing for 1.25 s",
+		func(s *primaryView) bool { return losers(s) > 0 },
 		func(s *primaryView) string {
 			return "neither can its manager be reached" + s.holder.WhyUnheard() + ", nor do replicas receive from it"
 		}},
-	{core.PrimaryUnreachable, func(*primaryView) bool { return true },
+	{core.PrimaryUnreachable, "its manager cannot be reached, and no replica can say more",
+		func(*primaryView) bool { return true },
 		func(s *primaryView) string { return "its manager cannot be reached" + s.holder.WhyUnheard() }},
 }
 
