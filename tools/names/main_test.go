@@ -37,9 +37,9 @@ func section(page, anchor string) string {
 }
 
 // TestPagesNameWhatLeadsThere holds the pages to what leads whoever is on call there: of what is wrong with a
-// primary, or blocks a Cluster, and of an instance whose trouble has a section of its own.
+// primary, or blocks a Cluster, of events, and of an instance whose trouble has a section of its own.
 func TestPagesNameWhatLeadsThere(t *testing.T) {
-	kinds := []core.Kind{core.KindDiagnosis, core.KindRefusal, core.KindProblem}
+	kinds := []core.Kind{core.KindDiagnosis, core.KindRefusal, core.KindProblem, core.KindEvent}
 	for _, e := range core.Catalogue() {
 		page, anchor, _ := strings.Cut(e.See, "#")
 		isTrouble := e.Kind == core.KindInstance && page == "troubleshooting.md" && anchor != ""
