@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -86,5 +88,39 @@ func TestADrainTakesOneOperatorAtATime(t *testing.T) {
 		if most := budget.Spec.MaxUnavailable; most == nil || most.IntValue() != 1 || budget.Spec.MinAvailable != nil {
 			t.Errorf("it lets a drain take %v", most)
 		}
+	}
+}
+
+// TestTheLossOfANodeLeavesAnOperator checks that operators of one release do not stand on one node, and that one that
+// is lost with its node is made again soon; tolerations of the user's come on top.
+func TestTheLossOfANodeLeavesAnOperator(t *testing.T) {
+	all, err := render(t, `tolerations=[{"key":"infra","operator":"Exists"}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var operators appsv1.Deployment
+	if !find(t, all, "Deployment", &operators) {
+		t.Fatal("there is no Deployment")
+	}
+	pods := operators.Spec.Template
+	spread := pods.Spec.TopologySpreadConstraints
+	if len(spread) != 1 || spread[0].MaxSkew != 1 || spread[0].TopologyKey != corev1.LabelHostname ||
+		spread[0].WhenUnsatisfiable != corev1.DoNotSchedule || spread[0].NodeTaintsPolicy == nil ||
+		*spread[0].NodeTaintsPolicy != corev1.NodeInclusionPolicyHonor ||
+		!slices.Equal(spread[0].MatchLabelKeys, []string{appsv1.DefaultDeploymentUniqueLabelKey}) {
+		t.Errorf("they are spread by %+v", spread)
+	} else if of, err := metav1.LabelSelectorAsSelector(spread[0].LabelSelector); err != nil || of.Empty() ||
+		!of.Matches(labels.Set(pods.Labels)) {
+		t.Errorf("those are counted that have %s: %v", of, err)
+	}
+	keys := map[string]bool{}
+	for _, one := range pods.Spec.Tolerations {
+		keys[one.Key] = true
+		if one.Key != "infra" && (one.TolerationSeconds == nil || *one.TolerationSeconds > 60) {
+			t.Errorf("a Pod stays on a lost node: %+v", one)
+		}
+	}
+	if !keys[corev1.TaintNodeNotReady] || !keys[corev1.TaintNodeUnreachable] || !keys["infra"] {
+		t.Errorf("it tolerates %v", keys)
 	}
 }
