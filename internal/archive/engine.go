@@ -164,8 +164,8 @@ type Lacking struct {
 	// Empty were of another engine than InnoDB when the backup was taken, and are still: they hold
 	// at most what was written to them later.
 	Empty []string
-	// LeftOut are those of which changes in the archive were left out besides, because they were
-	// changes of rows that are not there.
+	// LeftOut are those of which changes in the archive were left out besides: of rows that are not
+	// there, and all others until the applier went on without the filter, see detour.
 	LeftOut []string
 	// Converted were of another engine, and are InnoDB now. They lack the rows that they had when
 	// the backup was taken, unless they were made anew since.
@@ -180,7 +180,8 @@ func (l Lacking) Told(most int) (out []string) {
 		what   string
 	}{
 		{l.Empty, "not InnoDB, and so their rows were not in the backup; they hold at most what was written later"},
-		{l.LeftOut, "changes of rows that were not in the backup are left out, for the tables were not InnoDB then"},
+		{l.LeftOut, "changes of rows that were not in the backup are left out, for the tables were not InnoDB then; " +
+			"and so are other changes of them that followed, inserts, too"},
 		{l.Converted, "InnoDB now, and not when the backup was taken: the rows of then are missing, unless they were " +
 			"made anew; a later backup has them"},
 	} {
