@@ -183,12 +183,12 @@ func (l line) pieces(p Part) (all []Part, missing []Key) {
 }
 
 // offLine is what a backup holds that no replay from it can have: a promotion lost it. What a
-// primary wrote as its server's own has numbers that nobody gives twice: it is on the line if
-// the newest primary had it, or wrote it, whatever epoch the backup names. That may be older
-// than the data, as of a backup that went on while the primary changed, or newer, as of an
-// instance that had not followed yet. So has what somebody else's server wrote, and the primary
-// was given with its number, as by mysqlbinlog: the newest primary had it, or its branch holds
-// it. Other numbers, as a group's, may be given again after they were lost: for them the epoch
+// primary wrote as its server's own has numbers that nobody else gives, and it itself gives twice only
+// if it lost them, see givenTwice: otherwise it is on the line if the newest primary had it, or wrote it,
+// whatever epoch the backup names. That may be older than the data, as of a backup that went on while the
+// primary changed, or newer, as of an instance that had not followed yet. So has what somebody else's server
+// wrote, and the primary was given with its number, as by mysqlbinlog: the newest primary had it, or its
+// branch holds it. Other numbers, as a group's, may be given again after they were lost: for them the epoch
 // counts, and every promotion since.
 func (l line) offLine(base Base) gtid.Set {
 	own := l.own(base.End)
@@ -198,7 +198,24 @@ func (l line) offLine(base Base) gtid.Set {
 		has := newest.Start.Union(Reached(newest, l.last(newest.Epoch)))
 		lost = lost.Union(own.Without(newest.ServerUUID).Subtract(has))
 	}
-	return lost
+	return lost.Union(l.givenTwice(base.Epoch).Intersect(own))
+}
+
+// givenTwice is what servers had in their logs as their own until an epoch, as far as parts tell, and had lost when
+// they were promoted later, as by a disk that lost what it had confirmed. They give these numbers again.
+func (l line) givenTwice(until int64) (twice gtid.Set) {
+	wrote := map[string]gtid.Set{}
+	for _, p := range l.parts {
+		if p.Epoch <= until {
+			wrote[p.ServerUUID] = wrote[p.ServerUUID].Union(p.Before.Union(p.GTIDs).Of(p.ServerUUID))
+		}
+	}
+	for _, b := range l.branches {
+		if b.Epoch > until && b.Numbers == OwnNumbers {
+			twice = twice.Union(wrote[b.ServerUUID].Subtract(b.Start))
+		}
+	}
+	return twice
 }
 
 // last part of an epoch; the zero value if there is none.
