@@ -77,7 +77,8 @@ func (s *Shipper) held(ctx context.Context, before facts.Branch, found bool) (gt
 	if err != nil {
 		return gtid.Set{}, err
 	}
-	return s.writer().Held(before, last, s.c.Start), nil
+	held := s.writer().Held(before, last, s.c.Start)
+	return held, s.refuseGivenTwice(ctx, before, last, held)
 }
 
 // branchBefore finds the newest branch before this one. A newer one ends this one.

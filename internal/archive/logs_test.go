@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,13 +44,24 @@ type logs struct {
 	next     map[int64]int
 	// ahead is by how much its clock is.
 	ahead time.Duration
-	asked int
+	// origin is when what it receives now was committed elsewhere.
+	origin time.Time
+	asked  int
 }
 
 func newLogs(t testing.TB) *logs {
 	l := &logs{t: t, dir: t.TempDir(), next: map[int64]int{}}
 	l.rotate()
 	return l
+}
+
+// snapshot is the volume as it is now, on which a server was begun.
+func (l *logs) snapshot() *logs {
+	l.t.Helper()
+	back := &logs{t: l.t, dir: l.t.TempDir(), names: slices.Clone(l.names), number: l.number, next: maps.Clone(l.next),
+		written: l.written, executed: l.executed}
+	must(l.t, os.CopyFS(back.dir, os.DirFS(l.dir)))
+	return back
 }
 
 // questions is how often the server was asked what it has executed.
@@ -147,7 +160,14 @@ func (l *logs) transaction(id gtid.Set, size int) []byte {
 	body = append(body, make([]byte, 16)...)
 	var at [8]byte
 	binary.LittleEndian.PutUint64(at[:], uint64(time.Now().Add(l.ahead).UnixMicro()))
+	if !l.origin.IsZero() {
+		at[6] |= 0x80
+	}
 	body = append(body, at[:7]...)
+	if !l.origin.IsZero() {
+		binary.LittleEndian.PutUint64(at[:], uint64(l.origin.UnixMicro()))
+		body = append(body, at[:7]...)
+	}
 	whole := 19 + len(body) + 9 + 4 + 4 + len(events)
 	body = binary.LittleEndian.AppendUint64(append(body, 254), uint64(whole))
 	body = append(body, 1, 2, 3, 0)

@@ -186,6 +186,9 @@ func (s *Shipper) turn(ctx context.Context) (idle bool, err error) {
 		if known, err := s.askExecuted(ctx); err != nil || !known {
 			return true, err
 		}
+		if err := s.comparePart(ctx, s.lastStored(), s.source.Seen); err != nil {
+			return true, s.passing(err)
+		}
 	}
 	moved, err := s.source.advance()
 	if err != nil {
@@ -305,7 +308,10 @@ func (s *Shipper) begin(ctx context.Context) error {
 		if err != nil {
 			return executed, fmt.Errorf("asking what is executed: %w", err)
 		}
-		return executed, s.refuseSetBack(executed)
+		if err := s.refuseSetBack(executed); err != nil {
+			return executed, err
+		}
+		return executed, s.refuseGivenTwice(ctx, branch, last, s.source.Seen)
 	})
 	if err != nil {
 		return err

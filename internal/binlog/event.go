@@ -17,6 +17,9 @@ type Transaction struct {
 	// Committed is when the server that wrote this log committed it, by its own clock, to
 	// the microsecond.
 	Committed time.Time
+	// Origin is when the server that wrote the transaction committed it, by that server's clock: Committed, unless
+	// this server received it.
+	Origin time.Time
 	// Offset in the log and Size, in bytes, with all of its events.
 	Offset, Size int64
 }
@@ -45,14 +48,14 @@ func parseGTID(body []byte) (t Transaction, err error) {
 		return t, fmt.Errorf("%w: GTID event: %w", ErrDamaged, err)
 	}
 	commit := little(body[offsetCommit:], timeSize)
-	rest := body[offsetCommit+timeSize:]
+	origin, rest := commit, body[offsetCommit+timeSize:]
 	if commit>>timeBits != 0 { // when it was committed at its origin follows
 		if len(rest) < timeSize+1 {
 			return t, fmt.Errorf("%w: a short GTID event", ErrDamaged)
 		}
-		rest = rest[timeSize:]
+		origin, rest = little(rest, timeSize), rest[timeSize:]
 	}
-	t.Committed = time.UnixMicro(int64(commit & (1<<timeBits - 1))).UTC()
+	t.Committed, t.Origin = timeOf(commit), timeOf(origin)
 	size, ok := packed(rest)
 	if !ok || size < headerSize || size > maxTransaction {
 		return t, fmt.Errorf("%w: a transaction of %d bytes", ErrDamaged, size)
@@ -60,6 +63,9 @@ func parseGTID(body []byte) (t Transaction, err error) {
 	t.Size = int64(size)
 	return t, nil
 }
+
+// timeOf is the time that a GTID event tells, without the bit that another one follows.
+func timeOf(told uint64) time.Time { return time.UnixMicro(int64(told & (1<<timeBits - 1))).UTC() }
 
 // little is a number of some bytes.
 func little(b []byte, n int) (v uint64) {

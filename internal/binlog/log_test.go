@@ -61,6 +61,9 @@ func readAll(t *testing.T, l *Log) (all gtid.Set) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if !tr.Origin.Equal(tr.Committed) { // it was written here
+			t.Fatalf("%s was committed %s, and at its origin %s", tr.ID, tr.Committed, tr.Origin)
+		}
 		if tr.Committed.Year() < 2020 || tr.Committed.After(time.Now().AddDate(1, 0, 0)) {
 			t.Fatalf("%s was committed %s", tr.ID, tr.Committed)
 		}
