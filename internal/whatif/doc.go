@@ -5,6 +5,7 @@
 //
 // It knows what a manager that can be reached does about an order, how long the
 // loss of a peer goes unnoticed, and whom a group elects. It must not decide
-// anything itself, and it does no I/O: time is the model's. What it leaves out it
-// says in Answer.Assumed.
+// anything itself, nor judge what an instance may do: it asks core/agent, as the
+// manager itself does (rules.go). It does no I/O: time is the model's. What it
+// leaves out it says in Answer.Assumed.
 package whatif

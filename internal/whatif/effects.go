@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 // catchUpNote is how many transactions a replica may lack without a word about how
@@ -77,10 +78,10 @@ func (m *model) label(name string, change func(*core.Pod)) bool {
 	return known && before != pod
 }
 
-// order has a manager do something, if the order can reach it.
+// order has a manager do something, if the order can reach it and it obeys.
 func (m *model) order(name string, epoch int64, act func(*manager, int64)) bool {
 	t := m.managers[name]
-	if t == nil || !t.reachable || t.dead || epoch < t.report.SeenEpoch {
+	if t == nil || !t.reachable || t.dead || t.standing().Refuses(epoch) != nil {
 		return false
 	}
 	before, coming := own(t.report), len(m.coming)
@@ -89,11 +90,15 @@ func (m *model) order(name string, epoch int64, act func(*manager, int64)) bool 
 	return !reflect.DeepEqual(before, own(t.report)) || coming != len(m.coming)
 }
 
-// demote has an instance promise to take no writes below the epoch, and then makes its mysqld
-// read-only and closes all its clients. A mysqld that hangs is killed.
+// demote has an instance promise to take no writes below the epoch, and then, where it must, makes its
+// mysqld read-only and closes all its clients. A mysqld that hangs is killed.
 func (m *model) demote(t *manager, epoch int64) {
 	r := &t.report
-	r.NoWritesBelow, r.WritableEpoch, r.ClientSessions = max(r.NoWritesBelow, epoch), 0, 0
+	r.NoWritesBelow = max(r.NoWritesBelow, epoch)
+	if !agent.MustStopFor(epoch, r.WritableEpoch, t.activity()) {
+		return
+	}
+	r.WritableEpoch, r.ClientSessions = 0, 0
 	if r.State == core.Hung {
 		r.State, r.Server = core.Stopped, nil
 	}
@@ -116,10 +121,14 @@ func (m *model) freeze(t *manager, epoch int64) {
 }
 
 func (m *model) setAcks(t *manager, e core.SetAcks) {
-	if t.report.Server == nil {
+	if t.report.Server == nil || agent.RefusesAsPrimary(t.report.WritableEpoch, e.Epoch) != nil {
 		return
 	}
 	s := &t.report.Server.SemiSync
+	promised := agent.Promised{Epoch: s.OrderEpoch, Order: s.Order}
+	if promised.Refuses(agent.Awaits{Epoch: e.Epoch, Acks: e.Acks, Order: e.Order}) != nil {
+		return
+	}
 	s.Acks, s.Order, s.OrderEpoch = e.Acks, e.Order, e.Epoch
 	s.SourceEnabled, s.SourceActive = e.Acks > 0, e.Acks > 0
 	s.Blocks = m.o.Cluster.Durability.Mode.WaitsForEver()
@@ -131,8 +140,7 @@ func (m *model) writeLease(version string, epoch int64) bool {
 	if !known || l.Version != version {
 		return false
 	}
-	m.o.Cluster.Lease = core.Known(core.Lease{Epoch: epoch, Version: version + "-seized", UnchangedSince: m.o.Now},
-		m.o.Now, m.o.Now)
+	m.putLease(core.Lease{Epoch: epoch, Version: version + "-seized"})
 	return true
 }
 
@@ -163,12 +171,10 @@ func (m *model) isAlive(name string) bool {
 		t.report.Data == core.DataPopulated && t.report.Server != nil
 }
 
-// open lets the holder of the promotion take writes in its epoch, if its promises, its Pod or
-// node, and its data permit it.
+// open lets the holder of the promotion take writes in its epoch, if the rules of the instances permit it.
 func (m *model) open(t *manager) {
 	p, r := m.promotion(), &t.report
-	mayBe := r.NoWritesBelow <= p.Epoch && p.IsOf(r.PodUID, r.Node)
-	if mayBe && r.WritableEpoch != p.Epoch && !r.Terminating && r.Server.Executed.Contains(p.RequiredGTID) {
+	if m.facts(t).AwaitsOpening() && !r.Terminating && m.mayOpen(t, p.Epoch) {
 		r.WritableEpoch, r.Follows, r.Server.SuperReadOnly = p.Epoch, p.Follows, p.FollowsServer()
 		r.Server.SemiSync.Order, r.Server.SemiSync.OrderEpoch = p.AcksOrder, p.Epoch
 	}
@@ -181,8 +187,7 @@ func (m *model) open(t *manager) {
 func (m *model) follow(t *manager) {
 	r, holder := &t.report, m.promotion().Instance
 	rep := r.Server.Replication
-	if rep == nil || !core.IsHostOf(rep.SourceHost, holder) || r.NoReceivingBelow > m.promotion().Epoch ||
-		!m.isAlive(holder) {
+	if rep == nil || !core.IsHostOf(rep.SourceHost, holder) || m.facts(t).IsFrozen() || !m.isAlive(holder) {
 		return
 	}
 	if rep.IOConnecting {

@@ -52,6 +52,9 @@ type manager struct {
 	report     core.Report
 	reachable  bool
 	withheldAt time.Time
+	// leaseEpoch is that at which it holds the lease, 0 if not, and renewedAt when it was renewed last.
+	leaseEpoch int64
+	renewedAt  time.Time
 	// dead: whatever it was, it does nothing more, though nobody may know it yet.
 	dead bool
 	// restart, rejoin and pod are what is done at the order to restart in place, at
@@ -138,8 +141,10 @@ func newModel(o core.Observation) (*model, error) {
 	// Nobody but the operator knows for how long the lease has been as it is; the
 	// primary may have renewed it this very moment.
 	if l, known := o.Cluster.Lease.Get(); known {
-		l.UnchangedSince = o.Now
-		m.o.Cluster.Lease = core.Known(l, o.Now, o.Now)
+		m.putLease(l)
+		if t := m.managers[l.Holder]; t != nil {
+			t.leaseEpoch, t.renewedAt = l.Epoch, o.Now
+		}
 	}
 	return m, nil
 }

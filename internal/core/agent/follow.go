@@ -22,7 +22,7 @@ func (f *Facts) following() Decision {
 		d.Actions = append(leaveFormer(f), applying(f)...)
 		return d
 	}
-	if f.NoReceivingBelow > f.promotion().Epoch {
+	if f.IsFrozen() {
 		d.Reason, d.Message = core.InstanceFrozen, fmt.Sprintf("does not receive below epoch %d", f.NoReceivingBelow)
 		d.Actions = append(stopReceiving(f), applying(f)...)
 		return d
@@ -54,6 +54,12 @@ func (f *Facts) following() Decision {
 		return d
 	}
 	return attach(f, d, primary, attached)
+}
+
+// IsFrozen reports whether this instance has promised to receive nothing in the epoch of the promotion.
+func (f *Facts) IsFrozen() bool {
+	p := f.promotion()
+	return p != nil && f.NoReceivingBelow > p.Epoch
 }
 
 func idleReason(f *Facts) (reason core.Reason, message string) {

@@ -71,11 +71,10 @@ func (c *Cluster) keepsConfirmed(before *Cluster) bool {
 
 func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 	s, r := f.Server, f.Server.Replication
-	if p.FollowsServer() && f.Cluster.CurrentPrimary == f.Me && s.Holds().Contains(p.RequiredGTID) {
-		return pass() // it was the primary before, and what it has received it applies as such
+	if f.appliesAsPrimary(p) {
+		return pass()
 	}
-	if r != nil && r.SQLError != "" && !r.SQLRunning &&
-		!(s.Executed.Contains(p.RequiredGTID) && s.Executed.Contains(s.Holds())) {
+	if r != nil && r.SQLError != "" && !r.SQLRunning && !f.hasApplied(p) {
 		return tell(core.Running, core.InstanceApplierStopped, "cannot be promoted: the applier has stopped before "+
 			"all that it must have is applied: "+r.SQLError, applyAgain(f)...)
 	}
@@ -86,7 +85,7 @@ func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 		// What is retrieved must stand still before it is held against what is executed.
 		return tell(core.Running, core.InstancePromoting, "stops receiving", StopReceiving{})
 	}
-	if s.Executed.Contains(s.Holds()) {
+	if f.hasApplied(p) {
 		return pass()
 	}
 	if r == nil {
@@ -97,6 +96,25 @@ func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 		return tell(core.Running, core.InstancePromoting, "applies what was received", StartApplying{}, wait)
 	}
 	return tell(core.Running, core.InstancePromoting, "applies what was received", wait)
+}
+
+// appliesAsPrimary reports whether this instance, which follows an external server and was the primary before, applies
+// as such what it has received.
+func (f *Facts) appliesAsPrimary(p *core.Promotion) bool {
+	return p.FollowsServer() && f.Cluster.CurrentPrimary == f.Me && f.Server.Holds().Contains(p.RequiredGTID)
+}
+
+// hasApplied reports whether all that a promotion requires is executed, and all that was received.
+func (f *Facts) hasApplied(p *core.Promotion) bool {
+	s := f.Server
+	return s.Executed.Contains(p.RequiredGTID) && s.Executed.Contains(s.Holds())
+}
+
+// AwaitsOpening reports whether nothing of its data hinders this instance, which is promoted and whose mysqld answers,
+// from taking writes, and it takes none in that epoch yet. Whether it may is MayOpen's.
+func (f *Facts) AwaitsOpening() bool {
+	p := f.promotion()
+	return p != nil && f.Server != nil && f.WritableEpoch != p.Epoch && (f.appliesAsPrimary(p) || f.hasApplied(p))
 }
 
 // receiveMissing has the instance receive what it must have before it opens, or tells that

@@ -23,7 +23,7 @@ func Vouch(f *Facts, primary string, epoch int64) *core.Problem {
 			"as far as is known here", primary, epoch)}
 	case !f.Cluster.IsMember(f.Me):
 		return &core.Problem{Reason: core.VouchNotAMember, Message: "it is not counted yet, as far as is known here"}
-	case f.NoReceivingBelow > epoch:
+	case f.IsFrozen():
 		return &core.Problem{Reason: core.VouchWithheldReason,
 			Message: fmt.Sprintf("vouches for nobody below epoch %d", f.NoReceivingBelow)}
 	}
