@@ -74,6 +74,17 @@ func (p *Promotion) IsOf(podUID, node string) bool {
 	return podUID == p.PodUID || p.Node != "" && node == p.Node
 }
 
+// MayBeOf reports whether a Pod on a node may be the one that was promoted: it IsOf it, or the promotion does not say
+// which Pod it is of.
+func (p *Promotion) MayBeOf(podUID, node string) bool { return p.PodUID == "" || p.IsOf(podUID, node) }
+
+// Permits reports whether nothing that lasts forbids the promoted instance to take writes in this epoch, in a Pod on a
+// node: its promise to take none below an epoch is kept on its volume, and a Pod stays where it is. The instance asks
+// it of itself, and the operator of the instance's report, so that the two cannot differ.
+func (p *Promotion) Permits(podUID, node string, noWritesBelow int64) bool {
+	return noWritesBelow <= p.Epoch && p.MayBeOf(podUID, node)
+}
+
 // NodeToWatch is the node of the Pod that may be writable, as it was promoted, and for any other instance that
 // its Pod is on, podNode; "" when it has none yet.
 func (p *Promotion) NodeToWatch(instance, podNode string) string {

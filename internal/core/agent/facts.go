@@ -279,19 +279,17 @@ func (f *Facts) promotion() *core.Promotion {
 	return f.Cluster.Promotion
 }
 
-// Permitted tells whether this instance may be writable: the promotion is of the
-// present epoch, names this very Pod, and no promise forbids it.
+// Permitted tells whether this instance may be writable now, by what it knows itself. The promotion permits it: it
+// names this very Pod or its node, and no promise forbids it. Besides, what changes from one moment to the next must
+// be so now: the promotion is of this instance and of the present epoch, and the volume is locked, and its own.
+//
+// The operator asks less (mayGoOn in package async): whether the instance will be permitted once that is so. It cannot
+// know what is so now, and must not give up an instance that waits for its lock. The part that both ask is
+// core.Promotion.Permits.
 func (f *Facts) Permitted() bool {
 	p := f.promotion()
 	return p != nil && p.Instance == f.Me && p.Epoch == f.Cluster.Epoch &&
-		p.Epoch >= f.NoWritesBelow && f.isPod(p) && f.Locked && !f.Foreign
-}
-
-// isPod reports whether the promotion names this Pod, or permits it all the same. Another
-// Pod of the same instance may be alive elsewhere. On the same node the lock on the volume
-// tells that it is not.
-func (f *Facts) isPod(p *core.Promotion) bool {
-	return p.PodUID == "" || p.IsOf(f.PodUID, f.Node)
+		p.Permits(f.PodUID, f.Node, f.NoWritesBelow) && f.Locked && !f.Foreign
 }
 
 // MayOpen tells whether this instance may begin to take writes in an epoch, in the very moment

@@ -349,7 +349,10 @@ func (d *decision) replaceIsolated() {
 	d.failOver()
 }
 
-// mayGoOn reports whether the manager may make its mysqld writable in the present epoch.
+// mayGoOn reports whether the promoted instance may still come to take writes in its epoch, by its report. It is not
+// agent's Permitted, by which the instance itself takes writes now: a report that is some seconds old does not tell
+// whether the volume is locked by now and which epoch the instance sees, and who waits for either must not be given
+// up. It is never a proof that the instance takes none. The part that both ask is core.Promotion.Permits.
 func mayGoOn(r core.Report, p *core.Promotion) bool {
-	return r.NoWritesBelow <= p.Epoch && p.IsOf(r.PodUID, r.Node)
+	return p.Permits(r.PodUID, r.Node, r.NoWritesBelow)
 }

@@ -68,7 +68,7 @@ func keptPromise(o *core.Observation, holder *core.Instance, next int64) (proven
 	r, known := lastWord(holder).Get()
 	answers := holder.Report.Known()
 	isOld := !answers && r.PodUID == p.PodUID
-	isElsewhere := p.PodUID != "" && r.WritableEpoch == 0 && !p.IsOf(r.PodUID, r.Node)
+	isElsewhere := r.WritableEpoch == 0 && !p.MayBeOf(r.PodUID, r.Node)
 	isBeside := !answers && holder.Pod.Is(func(pod core.Pod) bool { return pod.UID != p.PodUID && mayTakeOver(pod, p) })
 	if p.NoWritesBelow < next || known && !isOld && !isElsewhere || isBeside {
 		return proven{}, false

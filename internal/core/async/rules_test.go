@@ -1,6 +1,7 @@
 package async
 
 import (
+	"testing"
 	"time"
 
 	"cnmsql.co/internal/core"
@@ -185,4 +186,28 @@ func (in *inst) setAcks(e core.SetAcks) {
 	}
 	semi.SourceEnabled, semi.SourceActive, semi.Acks = e.Acks > 0, e.Acks > 0, e.Acks
 	semi.Order, semi.OrderEpoch, semi.Blocks = e.Order, e.Epoch, in.view.WaitsForEver()
+}
+
+// TestTheOperatorAndAnInstanceAskTheSameOfAPromotion holds what both ask together: what the operator takes for able to
+// go on, the instance itself permits as soon as it has its volume and sees the epoch, and nothing else.
+func TestTheOperatorAndAnInstanceAskTheSameOfAPromotion(t *testing.T) {
+	for _, named := range []core.Promotion{{PodUID: "a", Node: "n1"}, {PodUID: "a"}, {}, {Node: "n1"}} {
+		for _, r := range []core.Report{{PodUID: "a", Node: "n1"}, {PodUID: "b", Node: "n1"}, {PodUID: "b", Node: "n2"},
+			{PodUID: "b"}} {
+			for _, below := range []int64{0, 4, 5} {
+				p := named
+				p.Instance, p.Epoch, r.NoWritesBelow = "db-1", 4, below
+				f := agent.Facts{Me: "db-1", PodUID: r.PodUID, Node: r.Node, NoWritesBelow: below, Locked: true,
+					Cluster: &agent.Cluster{Epoch: 4, Promotion: &p}}
+				if permits, goesOn := f.Permitted(), mayGoOn(r, &p); permits != goesOn {
+					t.Errorf("promoted %+v, is %q on %q, none below %d: permits itself %t, the operator says %t",
+						named, r.PodUID, r.Node, below, permits, goesOn)
+				}
+				f.Locked = false
+				if f.Permitted() {
+					t.Error("an instance without the lock permits itself to take writes")
+				}
+			}
+		}
+	}
 }
