@@ -68,8 +68,8 @@ func (s *Shipper) lastStored() facts.Part {
 // comparePart holds a part against the server's logs. Whatever of it they do not have was purged, or never was in
 // them, as in those of a copy, and proves nothing.
 func (s *Shipper) comparePart(ctx context.Context, p facts.Part, claimed gtid.Set) error {
-	wanted := s.writer().Vouched(p, claimed)
-	if wanted.IsEmpty() {
+	vouched := s.writer().Vouched(p, claimed)
+	if vouched.GTIDs.IsEmpty() {
 		return nil
 	}
 	logs, err := binlog.All(s.c.Index)
@@ -77,14 +77,14 @@ func (s *Shipper) comparePart(ctx context.Context, p facts.Part, claimed gtid.Se
 		return err
 	}
 	for _, path := range slices.Backward(logs) {
-		before, err := s.compareLog(ctx, path, p, wanted)
+		before, err := s.compareLog(ctx, path, p, vouched)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, binlog.ErrTorn):
 			continue // it was purged, or is just being begun
 		case err != nil:
 			return err
 		}
-		if wanted = wanted.Intersect(before); wanted.IsEmpty() {
+		if vouched.GTIDs = vouched.GTIDs.Intersect(before); vouched.GTIDs.IsEmpty() {
 			return nil
 		}
 	}
@@ -92,42 +92,43 @@ func (s *Shipper) comparePart(ctx context.Context, p facts.Part, claimed gtid.Se
 }
 
 // compareLog looks for transactions of a part in a log, and tells what stands before that.
-func (s *Shipper) compareLog(ctx context.Context, path string, p facts.Part, wanted gtid.Set) (gtid.Set, error) {
+func (s *Shipper) compareLog(
+	ctx context.Context, path string, p facts.Part, v facts.Vouched,
+) (before gtid.Set, err error) {
 	log, err := binlog.OpenLog(path)
 	if err != nil {
 		if isFinal(s.unreadable(err)) {
-			return wanted, nil // who has to read it tells of it
+			return v.GTIDs, nil // who has to read it tells of it
 		}
-		return wanted, err
+		return before, err
 	}
 	defer func() { _ = log.Close() }()
-	rest := wanted.Subtract(log.Previous)
-	if !rest.IsEmpty() && p.Piece == 0 && p.File == filepath.Base(path) {
+	rest := v.GTIDs.Subtract(log.Previous)
+	if p.Piece == 0 && p.GTIDs.Contains(rest) && p.File == filepath.Base(path) {
 		goTo(log, p)
 	}
 	for !rest.IsEmpty() {
 		if err := ctx.Err(); err != nil {
-			return wanted, err
+			return before, err
 		}
 		t, err := log.Next()
 		if errors.Is(err, io.EOF) || errors.Is(err, binlog.ErrTorn) || err != nil && isFinal(s.unreadable(err)) {
 			break
 		}
 		if err != nil {
-			return wanted, fmt.Errorf("%s: %w", path, err)
+			return before, fmt.Errorf("%s: %w", path, err)
 		}
-		if rest.Contains(t.ID) && !p.MayHold(t.Committed, t.Origin) {
-			return wanted, refuse(ServerSetBack, "%s has %s, committed at %s, and part %d of epoch %d has another "+
-				"transaction of that number, committed between %s and %s", filepath.Base(path), t.ID,
-				dated(t.Origin), p.Sequence, p.Epoch, dated(p.First), dated(p.Last))
+		if rest.Contains(t.ID) && !v.MayBe(t.Committed, t.Origin) {
+			return before, refuse(ServerSetBack, "%s has %s, committed at %s, and the archive has another transaction "+
+				"of that number: part %d of epoch %d was committed from %s to %s", filepath.Base(path), t.ID,
+				t.Origin.Format(time.RFC3339Nano), p.Sequence, p.Epoch, p.First.Format(time.RFC3339Nano),
+				p.Last.Format(time.RFC3339Nano))
 		}
 		rest = rest.Subtract(t.ID)
 		log.Pass(t)
 	}
 	return log.Previous, nil
 }
-
-func dated(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
 
 // goTo goes to where a part begins in the log, unless something else stands there: then it stays.
 func goTo(log *binlog.Log, p facts.Part) {

@@ -107,6 +107,23 @@ func TestANewEpochOfAServerThatWasSetBack(t *testing.T) {
 		c.Epoch = 2
 		refusesAll(t, c, m)
 	})
+	story("some are, and what is behind them stands in another part", t, func(t *testing.T, l *logs, m *memory) {
+		back := lateNotice(t, l, m)
+		s := begin(t, marking(l, m))
+		for range 40 { // so many parts
+			l.commit(1, 1)
+			settle()
+		}
+		must(t, s.end())
+		c := marking(back, m)
+		c.Epoch = 2
+		must(t, begin(t, c).end()) // nothing was given again; it is as if nobody had begun
+		delete(m.objects, branchKey(prefix, 2))
+		back.commit(1, 20)
+		c = marking(back, m)
+		c.Epoch = 2
+		refusesAll(t, c, m)
+	})
 	story("none is", t, func(t *testing.T, l *logs, m *memory) {
 		back := lateNotice(t, l, m)
 		c := marking(back, m)

@@ -1,5 +1,15 @@
 package gtid
 
+// Last holds the highest number of each source.
+func (s Set) Last() Set {
+	var out Set
+	for _, g := range s.groups {
+		last := g.intervals[len(g.intervals)-1].last
+		out.groups = append(out.groups, group{uuid: g.uuid, tag: g.tag, intervals: []interval{{last, last}}})
+	}
+	return out
+}
+
 // List names the transactions of the set one by one, as GTID_NEXT takes them; false when
 // they are more than limit.
 func (s Set) List(limit uint64) ([]string, bool) {

@@ -18,3 +18,17 @@ func TestTransactionsAreListedOneByOne(t *testing.T) {
 		t.Errorf("the empty set has %v", got)
 	}
 }
+
+// TestTheHighestNumberOfEachSource reports them, of several intervals and of none.
+func TestTheHighestNumberOfEachSource(t *testing.T) {
+	const a, b = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa", "bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb"
+	for text, want := range map[string]string{"": "", a + ":1-3:7-9," + b + ":5": a + ":9," + b + ":5"} {
+		var s, last Set
+		if text != "" {
+			s, last = MustParse(text), MustParse(want)
+		}
+		if got := s.Last(); !got.Equal(last) {
+			t.Errorf("of %q they are %s", text, got)
+		}
+	}
+}

@@ -1,10 +1,6 @@
 package archive
 
-import (
-	"time"
-
-	"cnmsql.co/internal/gtid"
-)
+import "cnmsql.co/internal/gtid"
 
 // Reader is how far a server's binary logs were read.
 type Reader struct {
@@ -37,24 +33,6 @@ func (r *Reader) Pass(id gtid.Set) { r.Seen = r.Seen.Union(id) }
 // does was set back within its epoch, as by a snapshot of its volume or RESET BINARY LOGS AND GTIDS:
 // it gives the numbers of what it lacks again, and those new transactions would pass for seen.
 func (r *Reader) SetBack(executed gtid.Set) gtid.Set { return r.Seen.Subtract(executed) }
-
-// Vouched is what of a part the writer's own server gave as its own numbers, as far as the archive is to go on from
-// claimed without it: its logs have to hold these very transactions, if they hold the numbers. Nothing if another
-// server wrote the part, or it does not tell when that was.
-func (w Writer) Vouched(p Part, claimed gtid.Set) gtid.Set {
-	if w.Owner(p.Cluster, p.ServerUUID) != Own || p.First.IsZero() || p.Last.IsZero() {
-		return gtid.Set{}
-	}
-	return p.GTIDs.Of(w.ServerUUID).Intersect(claimed)
-}
-
-// MayHold tells whether a part may hold a transaction that has a number of it, and that a server committed at a
-// time, or at its origin: what a server was set back behind and received again has that time, and what it wrote anew
-// is later.
-func (p Part) MayHold(committed, origin time.Time) bool {
-	within := func(at time.Time) bool { return !at.Before(p.First) && !at.After(p.Last) }
-	return within(committed) || within(origin)
-}
 
 // MayShip tells whether a transaction may leave the server: it is executed. What is only
 // written may never be: under quorum it waits for its acknowledgements.
