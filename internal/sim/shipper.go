@@ -108,7 +108,11 @@ func (k *shipper) newBranch() (b archive.Branch, is bool) {
 	before, found, _ := archive.Before(listed, k.writer.Epoch, store.branch(listed))
 	var held gtid.Set
 	if found {
-		held = k.writer.Held(before, store.last(before.Epoch), k.start)
+		last := store.last(before.Epoch)
+		held = k.writer.Held(before, last, k.start)
+		if k.gaveTwice(last, held) {
+			return b, false
+		}
 	} else {
 		k.logs = archive.Reader{Seen: k.start}
 		k.locate()
@@ -132,7 +136,7 @@ func (k *shipper) goOn(b archive.Branch) {
 	k.pause, k.sequence, k.pending = 0, last.Sequence+1, nil
 	k.list = nil
 	k.logs = archive.Reader{Seen: archive.Reached(b, last)}
-	if k.wasSetBack() {
+	if k.wasSetBack() || k.gaveTwice(last, k.logs.Seen) {
 		return
 	}
 	k.locate()
@@ -147,6 +151,19 @@ func (k *shipper) wasSetBack() bool {
 	}
 	k.fail("ServerSetBack")
 	return true
+}
+
+// gaveTwice reports whether the server's logs have other transactions under the numbers that the newest part has of
+// it: then the shipper is over.
+func (k *shipper) gaveTwice(newest archive.Part, claimed gtid.Set) bool {
+	vouched, stamps := k.writer.Vouched(newest, claimed), k.a.stamps
+	for _, t := range k.db.binlog {
+		if vouched.GTIDs.Contains(t.set) && !vouched.MayBe(stamps[k.db][t], stamps[t.origin][t]) {
+			k.fail("ServerSetBack, it has caught up")
+			return true
+		}
+	}
+	return false
 }
 
 // locate finds the log to go on in: the newest before which all was seen, or the oldest.
