@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"cnmsql.co/internal/binlog"
+	"cnmsql.co/internal/core"
 	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/gtid"
 )
 
 const (
@@ -120,17 +123,37 @@ func (a *archiver) lookAfterLogs(ctx context.Context, needed string) error {
 	if holds {
 		return nil
 	}
-	attached, err := a.allAttached(ctx)
+	return a.makeRoom(ctx, logs, needed, free, size)
+}
+
+// makeRoom lets go of binary logs before their time.
+func (a *archiver) makeRoom(ctx context.Context, logs []facts.Log, needed string, free, size uint64) error {
+	others, err := a.others(ctx)
 	if err != nil {
 		return err
 	}
-	to, gap := facts.MakeRoom(logs, needed, attached, free, size, time.Now())
-	if to == "" {
+	room := facts.MakeRoom(a.withBeginnings(logs), needed, others, free, size, time.Now())
+	if room.To == "" {
 		return nil
 	}
-	a.log.Warn("purges binary logs before their time, because the volume is nearly full", "before", to,
-		"notArchived", gap)
-	return a.root().PurgeLogs(ctx, to)
+	a.log.Warn("purges binary logs before their time, because the volume is nearly full", "before", room.To,
+		"notArchived", room.Gap, "othersMayNeedThem", room.Needed)
+	return a.root().PurgeLogs(ctx, room.To)
+}
+
+// withBeginnings adds what the server had executed when it began each log, as far as that can be read.
+func (a *archiver) withBeginnings(logs []facts.Log) []facts.Log {
+	out, now := slices.Clone(logs), time.Now()
+	for i := range out {
+		l, err := binlog.OpenLog(filepath.Join(a.opt.Dirs.Data, out[i].Name))
+		if err != nil {
+			a.log.Debug("what a binary log holds is not known", "error", err)
+			continue
+		}
+		out[i].Began = core.Known(l.Previous, now, now)
+		_ = l.Close()
+	}
+	return out
 }
 
 // roomOn tells how many bytes of a directory's volume are free, and how many it has.
@@ -143,20 +166,42 @@ func roomOn(dir string) (free, size uint64, err error) {
 	return fs.Bavail * block, fs.Blocks * block, nil
 }
 
-// allAttached tells whether every replica reads the binary logs. Members of a group do not,
-// and get what they lack from any of them: nobody knows what they need. Others that read them, as those
-// who capture changes do, are no replicas.
-func (a *archiver) allAttached(ctx context.Context) (bool, error) {
+// others are those who may need the binary logs. What the operator noted of an instance is a lower bound of what that
+// has executed: a set that was too long is abbreviated there, and tells nothing.
+func (a *archiver) others(ctx context.Context) (facts.Others, error) {
 	c, _ := a.by.archived()
-	if !topologyOf(c).CountsReaders() {
-		return false, nil
+	noted := map[string]gtid.Set{}
+	for name, text := range c.Status.GTIDExecutedByInstance {
+		if set, err := gtid.Parse(text); err == nil {
+			noted[name] = set
+		}
 	}
+	isMe := func(name string) bool { return name == a.opt.Instance }
+	names := slices.DeleteFunc(slices.Clone(c.Status.InstanceNames), isMe)
+	if topologyOf(c).CountsReaders() {
+		attached, err := a.allAttached(ctx, int(c.Spec.Instances)-1)
+		return facts.Replicas(attached, names, noted), err
+	}
+	committed, err := a.root().CommittedByAll(ctx)
+	if err != nil {
+		return facts.Others{}, err
+	}
+	view, err := a.root().GroupView(ctx)
+	if err != nil {
+		return facts.Others{}, err
+	}
+	return facts.Members(c.Status.InstanceNames, view, committed, noted), nil
+}
+
+// allAttached tells whether so many replicas read the binary logs. Others that read them, as those who capture changes
+// do, are no replicas.
+func (a *archiver) allAttached(ctx context.Context, replicas int) (bool, error) {
 	account, err := a.opt.Dirs.replicationUser()
 	if err != nil {
 		return false, fmt.Errorf("which sessions are the replicas': %w", err)
 	}
 	n, err := a.root().Readers(ctx, account)
-	return n >= int(c.Spec.Instances)-1, err
+	return n >= replicas, err
 }
 
 // binaryLogs are the server's, oldest first.

@@ -2,6 +2,9 @@ package instance
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -86,4 +89,107 @@ func TestWhoseHistoryIsUndecidedKeepsItsLogs(t *testing.T) {
 			t.Errorf("%s: it keeps its logs: %v, and mysqld may purge by itself: %v", name, keeps, may)
 		}
 	}
+}
+
+// nearlyFull has the volume say so to whoever looks after binary logs, and mysqld keep those that have not expired.
+func (w *world) nearlyFull(share uint64) {
+	w.room = func() (uint64, uint64, error) { return share * 1000, 100_000, nil }
+}
+
+// writesLogs has a server write a transaction into each of so many logs, and begin another. They are a while old then.
+func (w *world) writesLogs(n *node, many int) {
+	w.t.Helper()
+	for range many {
+		w.exec(w.app(n), "CREATE TABLE IF NOT EXISTS filler (id INT PRIMARY KEY AUTO_INCREMENT)")
+		w.exec(w.app(n), "INSERT INTO filler VALUES ()")
+		w.exec(w.rootOf(n), "FLUSH BINARY LOGS")
+	}
+	logs, long := w.logs(n), time.Now().Add(-20*time.Minute)
+	for _, l := range logs[:len(logs)-1] {
+		must(w.t, os.Chtimes(filepath.Join(n.opt.Dirs.Data, l.Name), long, long))
+	}
+}
+
+// letsGoOf looks after a server's logs, of which all but the last are archived, and tells how many are left.
+func (w *world) letsGoOf(n *node) (left int) {
+	w.t.Helper()
+	logs := w.logs(n)
+	must(w.t, n.m.archiver.lookAfterLogs(w.t.Context(), logs[len(logs)-1].Name))
+	return len(w.logs(n))
+}
+
+// A replica that is away, and starts again when nobody has the logs that it lacks, is out of work until a human has it
+// cloned. What it had is no use to it.
+func TestANearlyFullVolumeKeepsWhatAnAwayReplicaLacks(t *testing.T) {
+	w := newWorld(t, func(c *v1alpha1.Cluster) {
+		archives(c)
+		c.Status.InstanceNames = []string{"db-1", "db-2"}
+	})
+	w.nearlyFull(1)
+	one := w.start(1)
+	w.bootstrap(one)
+	w.writesLogs(one, 2)
+	if left := w.letsGoOf(one); left < 3 || !w.purged(one).IsEmpty() { // the first log has no transaction
+		t.Fatalf("nothing is known of the replica; %s is purged, and there are %v", w.purged(one), w.logs(one))
+	}
+	had := w.executed(one)
+	w.kube.edit(func(c *v1alpha1.Cluster) {
+		c.Status.GTIDExecutedByInstance = map[string]string{"db-2": had.String()}
+		c.Generation++
+	})
+	until(t, "the manager knows what it had", func() bool {
+		c, _ := one.m.archived()
+		return c.Status.GTIDExecutedByInstance["db-2"] != ""
+	})
+	w.writesLogs(one, 2)
+	if left := w.letsGoOf(one); left != 3 || !had.Contains(w.purged(one)) || w.purged(one).IsEmpty() {
+		t.Errorf("it had %s; %s is purged, and there are %v", had, w.purged(one), w.logs(one))
+	}
+}
+
+// The group itself says what all of its members have.
+func TestANearlyFullVolumeOfAGroupLetsGoOfWhatAllHave(t *testing.T) {
+	inAll(t)
+	w := newGroup(t, 2)
+	w.nearlyFull(1)
+	one, two := w.start(1), w.start(2)
+	w.madeBy(one)
+	w.joinGroup(two, one)
+	w.kube.edit(func(c *v1alpha1.Cluster) {
+		archives(c)
+		c.Status.InstanceNames = []string{host("db-1"), host("db-2")} // by which members are known to each other here
+		c.Generation++
+	})
+	until(t, "the manager knows their names", func() bool {
+		c, _ := one.m.archived()
+		return slices.Contains(c.Status.InstanceNames, host("db-2"))
+	})
+	w.writesLogs(one, 2)
+	wrote, began := w.executed(one), time.Now()
+	for end := time.After(2 * time.Minute); ; <-time.After(time.Second) {
+		said, err := one.m.root.CommittedByAll(t.Context())
+		must(t, err)
+		if said.Contains(wrote) {
+			break
+		}
+		select {
+		case <-end:
+			t.Fatalf("it wrote %s, and the group says that all have %s", wrote, said)
+		default:
+		}
+	}
+	t.Logf("the group knew it after %s", time.Since(began))
+	if left := w.letsGoOf(one); left != 1 {
+		t.Errorf("all have all, and there are %v", w.logs(one))
+	}
+	w.fenceWhile(two, func() {
+		until(t, "it sees that the other has left", func() bool {
+			view, err := one.m.root.GroupView(t.Context())
+			return err == nil && len(view.Members) == 1
+		})
+		w.writesLogs(one, 2)
+		if left := w.letsGoOf(one); left != 3 {
+			t.Errorf("half of the group is away and lacks it, and there are %v", w.logs(one))
+		}
+	})
 }

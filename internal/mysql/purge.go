@@ -3,6 +3,8 @@ package mysql
 import (
 	"context"
 	"fmt"
+
+	"cnmsql.co/internal/gtid"
 )
 
 // HoldLogs has the server keep binary logs that have expired, or remove them by itself again.
@@ -39,4 +41,18 @@ func (s *Server) Readers(ctx context.Context, account string) (n int, err error)
 		}
 	}
 	return n, err
+}
+
+// CommittedByAll asks what all members of the present view have executed. The members tell each other once a minute, so
+// that it is older than that at most; it is empty before they have done so, and outside of a group.
+func (s *Server) CommittedByAll(ctx context.Context) (gtid.Set, error) {
+	var text string
+	row := s.db.QueryRowContext(ctx, `SELECT COALESCE(MAX(TRANSACTIONS_COMMITTED_ALL_MEMBERS), '')
+		FROM performance_schema.replication_group_member_stats
+		WHERE MEMBER_ID = @@global.server_uuid AND CHANNEL_NAME = 'group_replication_applier'`)
+	if err := row.Scan(&text); err != nil {
+		return gtid.Set{}, wrap("asking what all members have executed", err)
+	}
+	set, err := gtid.Parse(text)
+	return set, wrap("reading what all members have executed", err)
 }

@@ -99,33 +99,33 @@ func TestWhatIsArchivedMakesRoomFirst(t *testing.T) {
 		"a replica is away":                  {needed: "binlog.000008", free: 0, away: true},
 		"the log that is written to stays":   {needed: "binlog.000008", free: 0, want: "binlog.000006"},
 	} {
-		to, gap := MakeRoom(logs, c.needed, !c.away, c.free, 1000, now)
-		if to != c.want || gap != c.gap {
-			t.Errorf("%s: up to %q, a gap: %t", name, to, gap)
+		got := MakeRoom(logs, c.needed, Others{Attached: !c.away}, c.free, 1000, now)
+		if want := (Room{To: c.want, Gap: c.gap}); got != want {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if to, _ := MakeRoom(logs[:1], "binlog.000001", true, 0, 1000, now); to != "" {
+	if to := MakeRoom(logs[:1], "binlog.000001", Others{Attached: true}, 0, 1000, now).To; to != "" {
 		t.Errorf("of one log up to %q", to)
 	}
-	if to, _ := MakeRoom(logs, "binlog.000008", true, 0, 0, now); to != "" {
+	if to := MakeRoom(logs, "binlog.000008", Others{Attached: true}, 0, 0, now).To; to != "" {
 		t.Errorf("of a volume of which nothing is known up to %q", to)
 	}
 	for i := range logs {
 		logs[i].Written = now.Add(-fresh + time.Second)
 	}
-	if to, _ := MakeRoom(logs, "binlog.000008", true, 60, 1000, now); to != "" {
+	if to := MakeRoom(logs, "binlog.000008", Others{Attached: true}, 60, 1000, now).To; to != "" {
 		t.Errorf("of logs that a replica may need up to %q", to)
 	}
-	if to, _ := MakeRoom(logs, "binlog.000008", true, 40, 1000, now); to != "binlog.000002" {
+	if to := MakeRoom(logs, "binlog.000008", Others{Attached: true}, 40, 1000, now).To; to != "binlog.000002" {
 		t.Errorf("of logs that a replica may need, in dire need, up to %q", to)
 	}
 	for i := range logs {
 		logs[i].Size = 0
 	}
-	if to, _ := MakeRoom(logs, "binlog.000003", true, 0, 1000, now); to != "binlog.000003" {
+	if to := MakeRoom(logs, "binlog.000003", Others{Attached: true}, 0, 1000, now).To; to != "binlog.000003" {
 		t.Errorf("a gap that makes no room, up to %q", to)
 	}
-	if to, _ := MakeRoom(logs, "binlog.000008", true, 0, 1000, now); to != "binlog.000008" {
+	if to := MakeRoom(logs, "binlog.000008", Others{Attached: true}, 0, 1000, now).To; to != "binlog.000008" {
 		t.Errorf("with nothing to be had up to %q", to)
 	}
 }
