@@ -82,8 +82,11 @@ func (p *Promotion) MayBeOf(podUID, node string) bool { return p.PodUID == "" ||
 // node: its promise to take none below an epoch is kept on its volume, and a Pod stays where it is. The instance asks
 // it of itself, and the operator of the instance's report, so that the two cannot differ.
 func (p *Promotion) Permits(podUID, node string, noWritesBelow int64) bool {
-	return noWritesBelow <= p.Epoch && p.MayBeOf(podUID, node)
+	return !ForbidsWrites(noWritesBelow, p.Epoch) && p.MayBeOf(podUID, node)
 }
+
+// ForbidsWrites reports whether a promise to take no writes below an epoch, 0 for none, forbids them in another.
+func ForbidsWrites(below, epoch int64) bool { return below > epoch }
 
 // NodeToWatch is the node of the Pod that may be writable, as it was promoted, and for any other instance that
 // its Pod is on, podNode; "" when it has none yet.
@@ -97,5 +100,5 @@ func (p *Promotion) NodeToWatch(instance, podNode string) string {
 // IsUsedBy reports whether an instance says that it is the primary by this promotion: that it takes writes, or
 // follows the external server.
 func (p *Promotion) IsUsedBy(instance string, r Report) bool {
-	return p != nil && p.Instance == instance && p.Epoch == r.WritableEpoch
+	return p != nil && p.Instance == instance && r.IsPrimaryIn(p.Epoch)
 }

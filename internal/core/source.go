@@ -48,3 +48,10 @@ func (r *Report) TakesWrites() bool { return r.WritableEpoch != 0 && r.Follows =
 
 // IsPrimary reports whether the instance said that it is the primary, whether or not clients may write to it.
 func (r *Report) IsPrimary() bool { return r.WritableEpoch != 0 }
+
+// IsPrimaryIn reports whether an instance says that it is the primary in an epoch.
+func (r *Report) IsPrimaryIn(epoch int64) bool { return r.WritableEpoch == epoch }
+
+// HasSeenAfter reports whether the instance remembers that the Cluster's status had a later epoch than one: who reads
+// that one now reads the past.
+func (r *Report) HasSeenAfter(epoch int64) bool { return r.ViewEpoch > epoch }

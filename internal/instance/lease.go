@@ -40,12 +40,11 @@ func (l *lease) held() (epoch int64, renewed time.Time) {
 	return l.epoch, l.renewed
 }
 
-// hold notes that the lease was taken or renewed for an epoch. What was asked for an earlier epoch,
-// and is answered after it was taken for a later one, changes nothing.
+// hold notes that the lease was taken or renewed for an epoch, unless it is held for a later one.
 func (l *lease) hold(epoch int64, renewed time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if epoch >= l.epoch {
+	if agent.TakesLease(l.epoch, epoch) {
 		l.epoch, l.renewed = epoch, renewed
 	}
 }
@@ -54,7 +53,7 @@ func (l *lease) hold(epoch int64, renewed time.Time) {
 func (l *lease) drop(epoch int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.epoch <= epoch {
+	if agent.EndsLease(l.epoch, epoch) {
 		l.epoch, l.renewed = 0, time.Time{}
 	}
 }

@@ -129,7 +129,7 @@ func (m *manager) stopReceiving(ctx context.Context) error {
 // noteWithheld notes that the promise to receive nothing below an epoch is kept from now on.
 func (m *manager) noteWithheld(epoch int64) {
 	m.update(func(s *state) {
-		if s.volume.withheld < epoch {
+		if agent.BeginsToWithhold(s.volume.withheld, epoch) {
 			s.volume.withheld, s.volume.withheldAt = epoch, time.Now()
 		}
 	})

@@ -190,7 +190,7 @@ func isPast(s *v1alpha1.ClusterStatus, said words) bool {
 		return true
 	}
 	for _, w := range said {
-		if w.Report.Is(func(r core.Report) bool { return r.ViewEpoch > s.PrimaryEpoch }) {
+		if w.Report.Is(func(r core.Report) bool { return r.HasSeenAfter(s.PrimaryEpoch) }) {
 			return true
 		}
 	}
@@ -231,7 +231,7 @@ func whoElseWrites(s *v1alpha1.ClusterStatus, to string, said words) []string {
 	}
 	promoting := fmt.Sprintf("Promoting %s after %s (epoch %d)", to, former, s.PrimaryEpoch)
 	switch r, known := said[former].Report.Get(); {
-	case known && r.NoWritesBelow > s.Promotion.Epoch:
+	case known && core.ForbidsWrites(r.NoWritesBelow, s.Promotion.Epoch):
 		return []string{fmt.Sprintf(
 			"%s. %s answers from here, takes no writes, and has promised to take none before epoch %d.", promoting,
 			former, r.NoWritesBelow)}

@@ -189,7 +189,7 @@ func (in *Instance) dateErrant(t *core.Times) {
 	}
 	const layout = "2006-01-02 15:04:05 MST"
 	text := "they were committed at " + t.First.Format(layout)
-	if !t.Last.Equal(t.First) {
+	if t.Last.After(t.First) {
 		text = fmt.Sprintf("they were committed from %s to %s", t.First.Format(layout), t.Last.Format(layout))
 	}
 	if t.Unknown > 0 {

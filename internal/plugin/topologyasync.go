@@ -22,7 +22,7 @@ func (async) writable(f *Facts) (Writable, string) {
 	switch {
 	case r == nil:
 		return writableByDiagnosis(f, p.Instance)
-	case r.WritableEpoch != p.Epoch:
+	case !r.IsPrimaryIn(p.Epoch):
 		return WritableNo, fmt.Sprintf("%s is %s and does not accept writes", p.Instance, describeState(r))
 	case r.Follows != "":
 		return WritableNo, fmt.Sprintf("%s follows %s, and takes no writes", p.Instance, r.Follows)
@@ -40,7 +40,7 @@ func (async) writable(f *Facts) (Writable, string) {
 func (async) place(in *Instance, f *Facts, r *core.Report) {
 	in.Role = ""
 	switch p := f.Cluster.Status.Promotion; {
-	case p != nil && p.Instance == in.Name && r.WritableEpoch == p.Epoch:
+	case p != nil && p.Instance == in.Name && r.IsPrimaryIn(p.Epoch):
 		in.Role = v1alpha1.RolePrimary
 	case r.Server != nil && r.Server.Replication != nil:
 		in.Role = v1alpha1.RoleReplica

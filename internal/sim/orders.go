@@ -102,7 +102,7 @@ func (m *manager) orderReceivePromise(epoch int64, done func(string)) {
 	m.update()
 	m.worker.submit(func(over func()) {
 		end := func(err string) {
-			if err == "" && m.withheld < epoch { // the promise is kept from now on
+			if err == "" && agent.BeginsToWithhold(m.withheld, epoch) { // the promise is kept from now on
 				m.withheld, m.withheldAt = epoch, m.w.now
 				m.update()
 			}

@@ -25,6 +25,7 @@ func inTree(t *testing.T, files map[string]string) {
 func TestFindsWhatBreaksARatchetedRule(t *testing.T) {
 	const instance = "internal/instance"
 	const core, shell, cmd = "internal/core/x.go", "internal/operator/x.go", "cmd/x/x.go"
+	const whatif, plugin, backups = "internal/whatif", "internal/plugin", "internal/backups"
 	longFunc := "func f() {\n" + strings.Repeat("\t_ = 1\n", screen) + "}"
 	fields := func(n int) string { return "type s struct {\n" + strings.Repeat("x, y int\n", n/2) + "}" }
 	asks := func(head, does string) string { return "func (d *d) " + head + " { " + does + "; return }" }
@@ -47,6 +48,14 @@ func TestFindsWhatBreaksARatchetedRule(t *testing.T) {
 		"an epoch that is handed on": {shell, "var x = f(s.Epoch + 1)", ""},
 		"an epoch in a shell's test": {"internal/operator/x_test.go", "var x = s.Epoch == 1", ""},
 		"an epoch in core":           {core, "var x = s.Epoch == 1", ""},
+		"an epoch in a variable":     {instance + "/x.go", "var x = l.epoch < e", "shell-decides " + instance},
+		"an epoch as an argument":    {instance + "/x.go", "var x = epoch == 0", "shell-decides " + instance},
+		"an epoch that is asked for": {shell, "var x = o.OfEpoch() > 1", "shell-decides internal/operator"},
+		"what is withheld":           {shell, "var x = s.withheld < e", "shell-decides internal/operator"},
+		"an epoch in the model":      {whatif + "/x.go", "var x = e < r.Epoch", "shell-decides " + whatif},
+		"an epoch in the plugin":     {plugin + "/x.go", "var x = e < r.Epoch", "shell-decides " + plugin},
+		"an epoch in backups":        {backups + "/x.go", "var x = e < r.Epoch", "shell-decides " + backups},
+		"a moment in a shell":        {shell, "var x = a.GrantedAt.Equal(b)", ""},
 		"a question that says":       {core, asks("isOver() bool", "d.Doing(x)"), "question-acts internal/core"},
 		"a question that sets":       {core, asks("MayGo() (a, b bool)", "d.Again = b"), "question-acts internal/core"},
 		"a question that tells":      {core, asks("readsOld() bool", "d.TellLags(x)"), "question-acts internal/core"},
@@ -132,5 +141,26 @@ func TestABaselineThatCannotBeReadIsAnError(t *testing.T) {
 		if _, err := checkRatchet("."); err == nil {
 			t.Errorf("takes %q", line)
 		}
+	}
+}
+
+func TestAShellThatDecidesNeedsAReasonInTheBaseline(t *testing.T) {
+	const dir, reason = "internal/plugin", "tells which is later"
+	entry := needsReason + " " + dir + " 1"
+	inTree(t, map[string]string{dir + "/x.go": "package x\n\nvar x = a.Epoch < b\n", baselineFile: entry + "\n"})
+	if got, err := checkRatchet("."); err == nil {
+		t.Errorf("without a reason: %q", got)
+	}
+	if err := os.WriteFile(baselineFile, []byte(entry+" "+reason+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := checkRatchet("."); err != nil || len(got) > 0 {
+		t.Errorf("with a reason: %q, %v", got, err)
+	}
+	if rose, err := writeBaseline("."); err != nil || len(rose) > 0 {
+		t.Errorf("rose %q, %v", rose, err)
+	}
+	if text, err := os.ReadFile(baselineFile); err != nil || !strings.Contains(string(text), entry+" "+reason+"\n") {
+		t.Errorf("written %q, %v: the reason is gone", text, err)
 	}
 }

@@ -71,6 +71,15 @@ func IsLeaseLost(me string, epoch int64, holder string, at int64) bool {
 	return holder != me && !IsLeaseFree(holder, at) || at > epoch
 }
 
+// TakesLease reports whether an instance that notes the lease at an epoch, 0 for none, notes it for another for which
+// it was taken or renewed. What was asked for an earlier epoch, and is answered after it was taken for a later one,
+// changes nothing.
+func TakesLease(noted, epoch int64) bool { return epoch >= noted }
+
+// EndsLease reports whether an instance that notes the lease at an epoch holds it no more when it is lost or given back
+// for another. One that was taken for a later epoch since is still held.
+func EndsLease(noted, epoch int64) bool { return noted <= epoch }
+
 // IsLeaseFree reports whether the record is as the operator makes it, and as it is after a
 // release: nobody's, and of no epoch. One that was taken away for an epoch is not.
 func IsLeaseFree(holder string, at int64) bool {

@@ -116,3 +116,23 @@ func TestNobodyHasToIsolateItselfBeforeItLooks(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOlderAnswerAboutTheLeaseChangesNothing holds that what is noted for a later epoch stays.
+func TestAnOlderAnswerAboutTheLeaseChangesNothing(t *testing.T) {
+	for _, c := range []struct {
+		noted, epoch int64
+		takes, ends  bool
+	}{{0, 4, true, true}, {4, 4, true, true}, {4, 5, true, true}, {5, 4, false, false}} {
+		takes, ends := TakesLease(c.noted, c.epoch), EndsLease(c.noted, c.epoch)
+		if takes != c.takes || ends != c.ends {
+			t.Errorf("%+v: takes %t, ends %t", c, takes, ends)
+		}
+	}
+}
+
+// TestAPromiseThatSaysNoMoreIsKeptSinceTheFormer holds that only one that says more begins anew.
+func TestAPromiseThatSaysNoMoreIsKeptSinceTheFormer(t *testing.T) {
+	if !BeginsToWithhold(0, 4) || !BeginsToWithhold(4, 5) || BeginsToWithhold(4, 4) || BeginsToWithhold(5, 4) {
+		t.Error("a promise begins when it says more than the one that is kept, and only then")
+	}
+}

@@ -37,6 +37,10 @@ type Kept struct {
 // volume changes hands.
 func (k Kept) StillWithholds(below int64) bool { return below > 0 && k.NoReceivingBelow >= below }
 
+// BeginsToWithhold reports whether an instance that keeps a promise to receive nothing below an epoch, 0 for none,
+// keeps another one from now on. One that says no more has been kept since the former.
+func BeginsToWithhold(kept, below int64) bool { return kept < below }
+
 // Begin writes into a report what was decided.
 func (d Decision) Begin(r *core.Report) {
 	r.State, r.Reason, r.Message = d.State, d.Reason, d.Message
