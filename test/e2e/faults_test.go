@@ -259,8 +259,7 @@ func TestFullOutage(t *testing.T) {
 	// One of three knows of too little, and says so.
 	c := w.becomes(4*time.Minute, func(c *v1alpha1.Cluster) bool { return c.Status.Phase == "Blocked" })
 	t.Logf("one node back, %s after the outage began: %s", time.Since(at), c.Status.PhaseReason)
-	if !strings.Contains(c.Status.PhaseReason, "Bring back") &&
-		!strings.Contains(c.Status.PhaseReason, "no proof") {
+	if !strings.Contains(c.Status.PhaseReason, "Bring ") && !strings.Contains(c.Status.PhaseReason, "no proof") {
 		t.Errorf("the refusal does not say what to do: %s", c.Status.PhaseReason)
 	}
 	w.fault("poweron", nodes[1])
