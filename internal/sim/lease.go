@@ -149,7 +149,7 @@ func (m *manager) renewLease(epoch int64) {
 		reply(func() {
 			m.lease.busy = false
 			switch {
-			case m.lease.epoch > epoch: // it was taken for a later one meanwhile
+			case !agent.TakesLease(m.lease.epoch, epoch):
 			case lost:
 				m.lease.epoch, m.lease.renewed = 0, 0
 			case l != nil:
@@ -171,7 +171,7 @@ func (m *manager) releaseLease(done func()) {
 			m.w.api.put(kindLease, "primary", &leaseObject{uid: l.uid})
 		}
 		reply(func() {
-			if m.lease.epoch <= epoch {
+			if agent.EndsLease(m.lease.epoch, epoch) {
 				m.lease.epoch, m.lease.renewed = 0, 0
 			}
 			if !m.dead {

@@ -20,7 +20,8 @@ import (
 // not, by why it does not: what is not simulated is not tried by it.
 var notSimulated = map[string]string{
 	"of Group Replication, which internal/core/group simulates": "agent.Cluster.Recoveries agent.Facts.RefusesReboot " +
-		"agent.MemberFacts.Left agent.MemberFacts.MayOpen agent.MemberFacts.See agent.MemberFacts.ServerEnded " +
+		"agent.MemberFacts.Left agent.MemberFacts.MayOpen agent.MemberFacts.Remembered agent.MemberFacts.See " +
+		"agent.MemberFacts.ServerEnded " +
 		"agent.MemberFacts.TakeReboot agent.MemberFacts.Tried agent.MemberWrites agent.Position.After " +
 		"core.GroupView.IsQuorate core.GroupView.IsSurvivor core.Server.HasView core.Server.View " +
 		"core.Topology.RunsGroup",
