@@ -14,7 +14,8 @@ import (
 
 // Core decides; it does nothing. It may import these and, of this module, gtid
 // and itself.
-var allowedImports = []string{"cmp", "errors", "fmt", "maps", "math", "slices", "sort", "strconv", "strings", "time"}
+var allowedImports = []string{"cmp", "errors", "fmt", "hash/fnv", "maps", "math", "slices", "sort", "strconv",
+	"strings", "time"}
 
 // Of package time it may know moments and durations, not the clock.
 var forbiddenTime = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer",

@@ -14,7 +14,6 @@ const (
 	VerifyNoStore       Reason = "NothingToVerify"
 	VerifyNotYet        Reason = "VerifiedClusterNotReady"
 	VerifyBackupRuns    Reason = "VerificationWaitsForBackup"
-	VerifyNameTooLong   Reason = "VerificationNameTooLong"
 	VerifyNameTaken     Reason = "VerificationNameTaken"
 	VerifyCopyRefused   Reason = "VerificationClusterRefused"
 	VerifyCopyGone      Reason = "VerificationClusterGone"
@@ -36,8 +35,6 @@ var verifications = []row[Reason]{
 	{VerifyNoStore, "failed: spec.backup names no object store", ""},
 	{VerifyNotYet, "waits: the Cluster has no data yet", ""},
 	{VerifyBackupRuns, "waits for a Backup of the Cluster that runs", ""},
-	{VerifyNameTooLong, "failed: the Cluster's name is too long for one of a throw-away Cluster to be made from it",
-		""},
 	{VerifyNameTaken, "failed: the throw-away Cluster's name belongs to a Cluster that the operator did not make", ""},
 	{VerifyCopyRefused, "failed: Kubernetes refused to make the throw-away Cluster; the message has its words", ""},
 	{VerifyCopyGone, "failed: somebody deleted the throw-away Cluster before the end", ""},

@@ -3,6 +3,7 @@ package verify
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -11,8 +12,8 @@ import (
 )
 
 const (
-	// Suffix makes the copy's name of the Cluster's.
-	Suffix = "-verify"
+	// suffix ends the copy's name.
+	suffix = "-verify"
 	// nameLimit is how long the name of a Cluster may be.
 	nameLimit = 50
 	// DefaultLimit is how long a verification may take.
@@ -28,8 +29,18 @@ const (
 	named = 10
 )
 
-// CopyName is the name of the throw-away Cluster of a Cluster.
-func CopyName(cluster string) string { return cluster + Suffix }
+// CopyName is the name of the throw-away Cluster of a Cluster. Where that would be longer than a
+// Cluster's name may be, a hash of the name stands for its end.
+func CopyName(cluster string) string {
+	room := nameLimit - len(suffix)
+	if len(cluster) <= room {
+		return cluster + suffix
+	}
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(cluster))
+	hash := fmt.Sprintf("-%08x", sum.Sum32())
+	return strings.TrimRight(cluster[:room-len(hash)], "-") + hash + suffix
+}
 
 // step is one row of the table: the first whose time has come is done, and no other.
 type step struct {
@@ -203,11 +214,6 @@ func (f *Facts) refusal() *Refusal {
 	case !f.HasStore:
 		return no(core.VerifyNoStore,
 			"spec.backup.objectStore is missing: there are no backups to try; add it, and take a backup")
-	case len(CopyName(f.Cluster)) > nameLimit:
-		return no(core.VerifyNameTooLong,
-			"backups are restored into a Cluster %s, and the name of a Cluster has at most "+
-				"%d characters: only Clusters with a name of up to %d can have their backups verified",
-			CopyName(f.Cluster), nameLimit, nameLimit-len(Suffix))
 	case f.Copy.Exists && f.Copy.Foreign:
 		return f.nameTaken()
 	}

@@ -141,6 +141,25 @@ func TestABackupThatIsSoundIsFoundSo(t *testing.T) {
 	}
 }
 
+// Every Cluster has a name for its copy that a Cluster may have, and no other Cluster's.
+func TestEveryClusterHasANameForItsCopy(t *testing.T) {
+	of := map[string]string{}
+	for _, name := range []string{"db", strings.Repeat("a", 43), strings.Repeat("a", 44), strings.Repeat("a", 50),
+		strings.Repeat("a", 49) + "b", strings.Repeat("a", 33) + strings.Repeat("-", 16) + "c"} {
+		copied := CopyName(name)
+		if len(copied) > nameLimit || !strings.HasSuffix(copied, "-verify") || strings.Contains(copied, "--") {
+			t.Errorf("the copy of %s is %s", name, copied)
+		}
+		if other, is := of[copied]; is {
+			t.Errorf("the copies of %s and of %s are both %s", name, other, copied)
+		}
+		of[copied] = name
+	}
+	if of["db-verify"] != "db" {
+		t.Errorf("the copies are %v", of)
+	}
+}
+
 func TestWhatIsWrongIsNamed(t *testing.T) {
 	for name, s := range map[string]struct {
 		given  func(*testing.T, *world)
@@ -149,8 +168,6 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	}{
 		"no store": {func(_ *testing.T, w *world) { w.f.HasStore = false }, core.VerifyNoStore,
 			[]string{"spec.backup.objectStore", "add it"}},
-		"a long name": {func(_ *testing.T, w *world) { w.f.Cluster = strings.Repeat("a", 44) }, core.VerifyNameTooLong,
-			[]string{"up to 43"}},
 		"another's Cluster": {func(_ *testing.T, w *world) { w.f.Copy = Copy{Exists: true, Foreign: true} },
 			core.VerifyNameTaken, []string{"db-verify", "left as it is"}},
 		"another's Cluster, just made": {func(t *testing.T, w *world) {
