@@ -53,6 +53,7 @@ func Instances(c *v1alpha1.Cluster, lags Lags) (all []backup.Instance) {
 			Ready:    in.Ready && in.State == string(core.Running),
 			Excluded: slices.Contains(excluded, in.Name),
 			Stalls:   stalls(s),
+			Hangs:    hangs(s),
 			Joining:  in.State == string(core.Cloning),
 		})
 	}
@@ -74,7 +75,11 @@ func leftOut(s *v1alpha1.ClusterStatus) (names []string) {
 // stalls reports whether commits may not end on the primary: the conditions of the Cluster say
 // that they hang, or do not say that the Cluster is ready.
 func stalls(s *v1alpha1.ClusterStatus) bool {
+	return !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) || hangs(s)
+}
+
+// hangs reports whether commits on the primary are known to wait for replicas.
+func hangs(s *v1alpha1.ClusterStatus) bool {
 	durable := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDurable)
-	return !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) ||
-		durable != nil && durable.Reason == v1alpha1.ReasonCommitsHang
+	return durable != nil && durable.Reason == v1alpha1.ReasonCommitsHang
 }

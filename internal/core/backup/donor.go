@@ -21,6 +21,9 @@ type Instance struct {
 	Excluded bool
 	// Stalls, of the primary: its commits do not end, or nobody knows whether they do.
 	Stalls bool
+	// Hangs, of the primary: its commits are known to wait for replicas. No copy of it ends before
+	// they do.
+	Hangs bool
 	// Joining tells whether it is being given its data, by an instance that serves
 	// nobody else meanwhile.
 	Joining bool
@@ -101,10 +104,7 @@ func Donor(instances []Instance, w Wish) (Choice, *Refusal) {
 			"instance, which serves one at a time; the backup begins after that"}
 	}
 	if w.Primary || w.Instances == 1 && len(instances) == 1 {
-		if name := nearest(instances, func(in Instance) bool { return in.Primary }); name != "" {
-			return Choice{Name: name}, nil
-		}
-		return Choice{}, &Refusal{core.BackupNoDonor, "the primary is not ready; the backup begins when it is"}
+		return askedPrimary(instances)
 	}
 	if name := nearest(instances, func(in Instance) bool { return in.Replica }); name != "" {
 		return Choice{Name: name}, nil
@@ -126,6 +126,20 @@ func Donor(instances []Instance, w Wish) (Choice, *Refusal) {
 	}
 	return Choice{name, fmt.Sprintf("%s, and there has been none for %.0f minutes", none,
 		StandbyPatience.Minutes())}, nil
+}
+
+// askedPrimary is the primary, which was asked for or is alone.
+func askedPrimary(instances []Instance) (Choice, *Refusal) {
+	name := nearest(instances, func(in Instance) bool { return in.Primary })
+	if name == "" {
+		return Choice{}, &Refusal{core.BackupNoDonor, "the primary is not ready; the backup begins when it is"}
+	}
+	if slices.ContainsFunc(instances, func(in Instance) bool { return in.Name == name && in.Hangs }) {
+		return Choice{}, &Refusal{core.BackupNoDonor, fmt.Sprintf("commits on the primary %s wait for a replica, and "+
+			"no copy of it can end before they do; the backup begins after that. Look at the replicas: kubectl "+
+			"cnmsql status", name)}
+	}
+	return Choice{Name: name}, nil
 }
 
 // nearest of those that may be backed up and are as wished; "" when there is none.

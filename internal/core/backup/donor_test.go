@@ -19,13 +19,13 @@ func lags(name string, by time.Duration) Instance {
 
 func TestDonor(t *testing.T) {
 	excluded, unready, joining := replica("c-3"), replica("c-3"), Instance{Name: "c-3", Joining: true}
-	excluded.Excluded, unready.Ready = true, false
 	closed := primary("c-1")
-	closed.Ready = false
+	excluded.Excluded, unready.Ready, closed.Ready = true, false, false
 	prefer, onlyOne, asked := Wish{Instances: 3}, Wish{Instances: 1}, Wish{Instances: 3, Primary: true}
 	undecided := Wish{Instances: 3, Primary: true, Undecided: true}
 	waited, sampled, early, fenced, stalls := prefer, prefer, prefer, primary("c-1"), primary("c-1")
 	waited.Waited, fenced.Excluded, stalls.Stalls = StandbyPatience, true, true
+	hangs := Instance{Name: "c-1", Primary: true, Ready: true, Stalls: true, Hangs: true}
 	sampled.Waited, sampled.ReplicaOnly, early.Waited = time.Hour, true, StandbyPatience-1
 	for name, c := range map[string]struct {
 		instances []Instance
@@ -54,7 +54,9 @@ func TestDonor(t *testing.T) {
 		"no fallback that is closed":   {[]Instance{closed, unready}, waited, "", core.BackupNoDonor},
 		"no fallback that is fenced":   {[]Instance{fenced, unready}, waited, "", core.BackupNoDonor},
 		"no fallback that hangs":       {[]Instance{stalls, unready}, waited, "", core.BackupNoDonor},
-		"asked for, it may hang":       {[]Instance{stalls, unready}, asked, "c-1", ""},
+		"asked for, it may be unknown": {[]Instance{stalls, unready}, asked, "c-1", ""},
+		"asked for, it may not hang":   {[]Instance{hangs, replica("c-2")}, asked, "", core.BackupNoDonor},
+		"alone, it may not hang":       {[]Instance{hangs}, onlyOne, "", core.BackupNoDonor},
 		"no fallback beside a join": {[]Instance{primary("c-1"), unready, {Name: "c-4", Joining: true}}, waited, "",
 			core.BackupJoinGoesFirst},
 		"no primary where it does not do": {[]Instance{primary("c-1"), unready}, sampled, "", core.BackupNoDonor},
