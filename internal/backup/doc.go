@@ -13,8 +13,8 @@
 // when a backup is due: a callback tells it what the donor has executed. Whatever it reads
 // from a store may be damaged, and nothing is believed that a checksum does not vouch for.
 //
-// Memory of Take is at most Parallel+1 buffers of PartSize and 1 MiB, of which only what the
-// compressed parts fill is resident, and some 8 MiB; that of Restore is one compressed part
+// Memory of Take is at most 2*Parallel+1 buffers of PartSize and 1 MiB, of which only what
+// parts fill is resident, compressed or not, and some 8 MiB; that of Restore is one compressed part
 // and some 8 MiB for each reader. It does not depend on how large the data are, but for the
 // manifest: some 300 bytes a part, and before compression some 100 bytes a table.
 package backup

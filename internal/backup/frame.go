@@ -1,12 +1,39 @@
 package backup
 
-import "io"
+import (
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
 
 // packer makes one zstd frame of what is written into it. Reset begins it, Close ends it.
 type packer interface {
 	io.WriteCloser
 	Reset(to io.Writer)
 }
+
+// newPacker makes one for one part at a time, and one core.
+func newPacker(uncompressed bool) (packer, error) {
+	if uncompressed {
+		return &stored{}, nil
+	}
+	return newCompressor()
+}
+
+func newCompressor() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true))
+}
+
+// window is how far back compression looks. A table with four indexes, 272 MiB, became 58 MiB
+// with any window and level (57 MiB with the best that were tried), at 375 MiB/s with this
+// window and 176 MiB/s with one of 8 MiB, on one core.
+const window = 256 << 10
+
+// nopCloser has nothing to end.
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
 
 // What a frame of RFC 8878 consists of that has nothing compressed in it.
 const (

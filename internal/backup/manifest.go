@@ -21,7 +21,7 @@ const (
 	formatSealed       = 2
 	formatUncompressed = 3
 	methodClone        = "clone"
-	// maxManifest is that of some 50 TB.
+	// maxManifest is that of some 25 TB.
 	maxManifest = 512 << 20
 	// maxPart is the largest part that is written or read, in bytes before compression.
 	maxPart = 1 << 30

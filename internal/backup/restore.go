@@ -100,9 +100,9 @@ func (f *fetcher) parts(in *inside) []clone.StoredPart {
 	var out []clone.StoredPart
 	for i, p := range f.m.Parts {
 		out = append(out, clone.StoredPart{Notes: in.notes[i], Unhashed: f.m.Uncompressed,
-			PartInfo: clone.PartInfo{Number: i, State: stateOf(p.State), Size: p.Raw,
-				SHA256: in.hashes[i], Records: p.Records},
-			Open: func(ctx context.Context) (io.ReadCloser, error) { return f.open(ctx, p) }})
+			PartInfo: clone.PartInfo{Number: i, State: stateOf(p.State), Size: p.Raw, Records: p.Records},
+			SHA256:   in.hashes[i],
+			Open:     func(ctx context.Context) (io.ReadCloser, error) { return f.open(ctx, p) }})
 	}
 	return out
 }

@@ -28,15 +28,14 @@ type Options struct {
 	// after the moment of which the data are. Its ctx ends in time, also if the donor hangs. It
 	// is required.
 	Executed func(ctx context.Context) (gtid.Set, error)
-	// PartSize is how many bytes make a part, before compression, at most 1 GiB; 0 is 32 MiB,
-	// or half of that if they are not compressed, which take as much memory then.
+	// PartSize is how many bytes make a part, before compression, at most 1 GiB; 0 is 16 MiB.
 	PartSize int64
 	// Key encrypts parts and notes; the zero Key leaves them plain.
 	Key seal.Key
 	// Uncompressed stores parts as zstd frames that hold the bytes as they are. They have one
 	// hash instead of two.
 	Uncompressed bool
-	// Parallel is the number of uploads at a time; 0 is 4.
+	// Parallel is how many parts are compressed and uploaded at a time; 0 is 4.
 	Parallel int
 	// Attempts is how often it is begun, if the connection to the donor breaks; 0 is 3. A donor that
 	// serves another, or cannot be reached, is waited for besides, for DonorFrees at a time.
@@ -63,7 +62,7 @@ func Take(ctx context.Context, donor clone.Donor, s store.Store, o Options) (*Ma
 }
 
 func take(ctx context.Context, from source, s store.Store, o Options) (*Manifest, error) {
-	o.ID, o.PartSize = cmp.Or(o.ID, NewID(time.Now())), cmp.Or(o.PartSize, partSize(o.Uncompressed))
+	o.ID, o.PartSize = cmp.Or(o.ID, NewID(time.Now())), cmp.Or(o.PartSize, 16<<20)
 	o.Parallel, o.Attempts = cmp.Or(o.Parallel, 4), cmp.Or(o.Attempts, 3)
 	if err := o.check(); err != nil {
 		return nil, err
@@ -71,7 +70,7 @@ func take(ctx context.Context, from source, s store.Store, o Options) (*Manifest
 	if err := Claim(ctx, s, o.Identity); err != nil {
 		return nil, err
 	}
-	t := &taking{from: from, s: s, o: o, buffers: newBuffers(o.Parallel+1, o.PartSize+slack)}
+	t := &taking{from: from, s: s, o: o, room: newRoom(o)}
 	attempt := 1
 	for {
 		m, err := t.attempt(ctx)
@@ -123,13 +122,6 @@ func isOfStore(err error) bool {
 	return errors.As(err, &ofStore)
 }
 
-func partSize(uncompressed bool) int64 {
-	if uncompressed {
-		return 16 << 20
-	}
-	return 32 << 20
-}
-
 func (o Options) check() error {
 	if err := checkNames(o.Identity.Cluster, o.ID); err != nil {
 		return err
@@ -179,12 +171,12 @@ func IsUnsure(err error) bool {
 
 // taking is one Take.
 type taking struct {
-	from    source
-	s       store.Store
-	o       Options
-	buffers *buffers
-	taken   bool // the donor has taken this attempt
-	waited  waiting
+	from   source
+	s      store.Store
+	o      Options
+	room   room
+	taken  bool // the donor has taken this attempt
+	waited waiting
 }
 
 // Bounds of asking the donor. One that hangs lets the kernel of its node take the connection, and
@@ -221,7 +213,7 @@ func (t *taking) ask(ctx context.Context) (set gtid.Set, err error) {
 func (t *taking) attempt(ctx context.Context) (*Manifest, error) {
 	t.taken = false
 	report := &progress{report: t.o.Progress}
-	u, err := newUploader(ctx, t.s, t.o, t.buffers, report)
+	u, err := newUploader(ctx, t.s, t.o, t.room, report)
 	if err != nil {
 		return nil, err
 	}
@@ -261,9 +253,6 @@ func (t *taking) snapshot(u *uploader) (*Manifest, error) {
 		return nil, err
 	}
 	cutter := clone.NewCutter(u, t.o.PartSize)
-	if t.o.Uncompressed {
-		cutter = cutter.WithoutHash()
-	}
 	if err := t.from(u.ctx, &watcher{Cutter: cutter, t: t, m: m, report: u.report}); err != nil {
 		return nil, err
 	}

@@ -170,8 +170,9 @@ func TestNoMorePartsAreInMemoryThanWasPromised(t *testing.T) {
 			done <- err
 		}()
 		synctest.Wait()
-		// Three parts of two pages are full, and the next has no room; six records are not data.
-		if s.now != 2 || record != 6+3*2+1 {
+		// Two parts of two pages are packed, three are full, and the next has no room; six records are not
+		// data.
+		if s.now != 2 || record != 6+(2+3)*2+1 {
 			t.Errorf("%d uploads, and record %d", s.now, record)
 		}
 		cancel()

@@ -1,68 +1,32 @@
 package backup
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"cnmsql.co/internal/clone"
 	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
 )
 
-// buffers are what parts are compressed into. There are so many that each upload has one,
-// and the part that is being filled; who needs another waits. They are made when they are
-// needed, and used again.
-type buffers struct {
-	free chan []byte
-	size int64
-}
-
-// slack is what a part may have beyond its size: a record, of which donors send at most
-// 1 MiB, and what compression adds to what it cannot compress. A buffer that is still too
-// small grows.
-const slack = 1<<20 + 128<<10
-
-func newBuffers(n int, size int64) *buffers {
-	b := &buffers{make(chan []byte, n), size}
-	for range n {
-		b.free <- nil
-	}
-	return b
-}
-
-// take waits until one is free.
-func (b *buffers) take(ctx context.Context) ([]byte, error) {
-	select {
-	case buf := <-b.free:
-		if buf == nil {
-			buf = make([]byte, 0, b.size)
-		}
-		return buf[:0], nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-func (b *buffers) give(buf []byte) { b.free <- buf }
-
-// uploader is a clone.Parts: it packs parts where they are cut, and uploads them by
-// workers of its own. The first upload that fails ends its context.
+// uploader is a clone.Parts. A part is gathered as its records come; workers then pack and
+// upload it, each one part at a time, so that as many cores pack as there are workers. The
+// first part that fails ends its context.
 type uploader struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	s       store.Store
 	prefix  string
 	token   string
-	buffers *buffers
-	zip     *zstd.Encoder // of the notes
-	pack    packer        // of the parts: zip, unless they are not compressed
+	raw     *buffers
 	key     seal.Key
+	hashed  bool // what is in a part has a hash of its own
 	jobs    chan job
 	workers sync.WaitGroup
 	pending sync.WaitGroup
@@ -81,55 +45,98 @@ type uploader struct {
 type job struct {
 	number int
 	name   string
-	raw    int64
-	body   []byte
+	raw    []byte
+}
+
+// room is the memory of all attempts of a Take.
+type room struct {
+	raw    *buffers // of parts as their records come: one for each worker, and one that is being filled
+	packed [][]byte // what each worker makes of them
+}
+
+func newRoom(o Options) room {
+	r := room{newBuffers(o.Parallel+1, o.PartSize+slack), make([][]byte, o.Parallel)}
+	for i := range r.packed {
+		r.packed[i] = make([]byte, 0, o.PartSize+slack) // resident is only what is ever filled
+	}
+	return r
 }
 
 // newUploader begins; end has to be called.
-func newUploader(ctx context.Context, s store.Store, o Options, b *buffers, p *progress) (*uploader, error) {
-	// Two: one block is searched for what repeats while the one before is encoded.
-	zip, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true))
-	if err != nil {
-		return nil, err
-	}
-	u := &uploader{s: s, prefix: prefix(o.Identity.Cluster, o.ID), token: newToken(), buffers: b, zip: zip, pack: zip,
-		key: o.Key, jobs: make(chan job, o.Parallel+1), report: p, notes: newNotes()}
-	if o.Uncompressed {
-		u.pack = &stored{}
-	}
+func newUploader(ctx context.Context, s store.Store, o Options, m room, p *progress) (*uploader, error) {
+	u := &uploader{s: s, prefix: prefix(o.Identity.Cluster, o.ID), token: newToken(), raw: m.raw,
+		key: o.Key, hashed: !o.Uncompressed, jobs: make(chan job, o.Parallel+1), report: p, notes: newNotes()}
 	u.ctx, u.cancel = context.WithCancelCause(ctx)
-	for range o.Parallel {
-		u.workers.Go(u.work)
+	for i := range m.packed {
+		by, err := newPacker(o.Uncompressed)
+		if err != nil {
+			u.end()
+			return nil, err
+		}
+		u.workers.Go(func() { u.work(by, &m.packed[i]) })
 	}
 	return u, nil
 }
-
-// window is how far back compression looks. A table with four indexes, 272 MiB, became 58 MiB
-// with any window and level (57 MiB with the best that were tried), at 375 MiB/s with this
-// window and 176 MiB/s with one of 8 MiB, on one core.
-const window = 256 << 10
 
 // end waits for the workers, which end soon if the context has ended.
 func (u *uploader) end() {
 	close(u.jobs)
 	u.workers.Wait()
 	if u.open != nil {
-		u.buffers.give(u.open.body)
+		u.raw.give(u.open.body)
 		u.open = nil
 	}
 	u.cancel(nil)
 }
 
-func (u *uploader) work() {
+// work packs and uploads parts until there are no more.
+func (u *uploader) work(by packer, body *[]byte) {
 	for j := range u.jobs {
-		err := u.upload(j)
-		u.buffers.give(j.body)
-		if err != nil {
-			u.cancel(&storeError{fmt.Errorf("uploading part %d as %s: %w", j.number, u.prefix+j.name, err)})
+		if err := u.store(j, by, body); err != nil {
+			u.cancel(err)
 		}
 		u.pending.Done()
 	}
+}
+
+// store packs a part into a worker's buffer, and uploads it.
+func (u *uploader) store(j job, by packer, body *[]byte) error {
+	var inside Hash
+	err := context.Cause(u.ctx)
+	if err == nil && u.hashed {
+		inside = sha256.Sum256(j.raw)
+	}
+	if err == nil {
+		err = u.pack(j, by, body)
+	}
+	u.raw.give(j.raw) // before the upload, which takes longest
+	if err != nil {
+		return err
+	}
+	if err := u.upload(j, *body, inside); err != nil {
+		return &storeError{fmt.Errorf("uploading part %d as %s: %w", j.number, u.prefix+j.name, err)}
+	}
+	return nil
+}
+
+// pack makes of a part what is stored: one frame, encrypted if there is a key.
+func (u *uploader) pack(j job, by packer, body *[]byte) error {
+	out := bytes.NewBuffer((*body)[:0])
+	defer func() { *body = out.Bytes() }() // it may have grown
+	to := io.WriteCloser(nopCloser{out})
+	if u.key.Recipient() != "" {
+		sealed, err := u.key.Seal(out)
+		if err != nil {
+			return err
+		}
+		to = sealed
+	}
+	by.Reset(to)
+	_, err := by.Write(j.raw)
+	if err = errors.Join(err, by.Close(), to.Close()); err != nil {
+		return fmt.Errorf("packing part %d: %w", j.number, err)
+	}
+	return nil
 }
 
 // storeError is what ended an attempt because of the store: another would end so, too.
@@ -137,21 +144,22 @@ type storeError struct{ error }
 
 func (e *storeError) Unwrap() error { return e.error }
 
-func (u *uploader) upload(j job) error {
+func (u *uploader) upload(j job, body []byte, inside Hash) error {
 	if u.ctx.Err() != nil {
 		return context.Cause(u.ctx)
 	}
-	sum := sha256.Sum256(j.body)
+	sum := sha256.Sum256(body)
 	err := retry(store.WithSHA256(u.ctx, sum), tries, func(ctx context.Context) error {
-		return u.s.Put(ctx, u.prefix+j.name, j.body)
+		return u.s.Put(ctx, u.prefix+j.name, body)
 	})
 	if err != nil {
 		return err
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.parts[j.number].SHA256, u.parts[j.number].Stored = sum, int64(len(j.body))
-	u.report.add(j.raw, 0)
+	p := &u.parts[j.number]
+	p.SHA256, p.RawSHA256, p.Stored = sum, inside, int64(len(body))
+	u.report.add(p.Raw, 0)
 	return nil
 }
 
@@ -161,25 +169,16 @@ func (u *uploader) Begin(_ context.Context, from clone.Origin) error {
 	return nil
 }
 
-// Open implements clone.Parts. It waits for an upload if too many are under way.
+// Open implements clone.Parts. It waits for a worker if too many parts are under way.
 func (u *uploader) Open(_ context.Context, number int) (clone.Part, error) {
-	body, err := u.buffers.take(u.ctx)
+	body, err := u.raw.take(u.ctx)
 	if err != nil {
 		return nil, err
 	}
-	sealed := u.key.Recipient() != ""
-	name := nameOf(u.token, number, sealed)
+	name := nameOf(u.token, number, u.key.Recipient() != "")
 	u.names = append(u.names, name)
 	u.open = &part{u: u, name: name, body: body}
-	to := io.Writer(u.open)
-	if sealed {
-		if u.open.seal, err = u.key.Seal(u.open); err != nil {
-			return nil, err
-		}
-		to = u.open.seal
-	}
-	u.pack.Reset(to)
-	return writer{u}, nil
+	return u.open, nil
 }
 
 // Note implements clone.Parts.
@@ -191,20 +190,23 @@ func (u *uploader) Accept(context.Context, clone.State) error {
 	return context.Cause(u.ctx)
 }
 
-// closedNotes are the notes as the manifest has them, once all parts are closed.
+// closedNotes are the notes as the manifest has them, once all parts are stored.
 func (u *uploader) closedNotes() ([]byte, error) {
-	if u.key.Recipient() == "" {
-		return u.notes.compressed(u.zip), nil
+	zip, err := newCompressor()
+	if err != nil {
+		return nil, err
 	}
-	return u.notes.sealed(u.zip, u.key, u.parts)
+	if u.key.Recipient() == "" {
+		return u.notes.compressed(zip), nil
+	}
+	return u.notes.sealed(zip, u.key, u.parts)
 }
 
-// part gets what a part's records are packed, and perhaps encrypted into.
+// part gathers the records of the clone.Part that is open.
 type part struct {
 	u    *uploader
 	name string
 	body []byte
-	seal io.WriteCloser // between packer and body; nil if nothing is encrypted
 }
 
 func (p *part) Write(b []byte) (int, error) {
@@ -212,29 +214,15 @@ func (p *part) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// writer is the clone.Part that is open.
-type writer struct{ u *uploader }
-
-func (w writer) Write(b []byte) (int, error) { return w.u.pack.Write(b) }
-
 // Close gives the part to a worker.
-func (w writer) Close(what clone.PartInfo) error {
-	u := w.u
-	if err := u.pack.Close(); err != nil {
-		return err
-	}
-	if u.open.seal != nil {
-		if err := u.open.seal.Close(); err != nil {
-			return err
-		}
-	}
+func (p *part) Close(what clone.PartInfo) error {
+	u := p.u
 	u.mu.Lock()
-	u.parts = append(u.parts, Part{Name: u.open.name, State: what.State.String(), Raw: what.Size,
-		RawSHA256: what.SHA256,
-		Records:   what.Records, Notes: u.notes.of[what.Number]})
+	u.parts = append(u.parts, Part{Name: p.name, State: what.State.String(), Raw: what.Size,
+		Records: what.Records, Notes: u.notes.of[what.Number]})
 	u.mu.Unlock()
 	u.pending.Add(1)
-	u.jobs <- job{what.Number, u.open.name, what.Size, u.open.body}
+	u.jobs <- job{what.Number, p.name, p.body}
 	u.open = nil
 	return nil
 }

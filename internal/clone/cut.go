@@ -2,9 +2,7 @@ package clone
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"hash"
 )
 
 // Parts is where a Cutter puts a snapshot.
@@ -33,10 +31,8 @@ type PartInfo struct {
 	// State of its records. Those of Init are in the first part of FileCopy. Within
 	// a state, blocks of data may be applied in any order.
 	State State
-	// Size and SHA256 are of the records as they are, before any compression. SHA256 is zero
-	// if they were not hashed.
+	// Size is of the records as they are, before any compression.
 	Size    int64
-	SHA256  [32]byte
 	Records int
 }
 
@@ -47,20 +43,13 @@ type Cutter struct {
 	limit int64
 	out   Part
 	w     *Writer
-	hash  hash.Hash // nil: nobody asks for it
 	info  PartInfo
 }
 
 // NewCutter makes a Cutter that ends a part once it has limit bytes: it has less than
 // limit and one record.
 func NewCutter(parts Parts, limit int64) *Cutter {
-	return &Cutter{parts: parts, limit: limit, hash: sha256.New()}
-}
-
-// WithoutHash has parts not hashed: whoever stores them vouches for their bytes himself.
-func (c *Cutter) WithoutHash() *Cutter {
-	c.hash = nil
-	return c
+	return &Cutter{parts: parts, limit: limit}
 }
 
 // Begin implements Consumer.
@@ -94,12 +83,9 @@ func (c *Cutter) Take(ctx context.Context, r Record) error {
 	return c.parts.Note(c.info.Number, r)
 }
 
-// Write implements io.Writer: what the records consist of goes into the part and its hash.
+// Write implements io.Writer: what the records consist of goes into the part.
 func (c *Cutter) Write(p []byte) (int, error) {
 	n, err := c.out.Write(p)
-	if c.hash != nil {
-		c.hash.Write(p[:n])
-	}
 	c.info.Size += int64(n)
 	return n, err
 }
@@ -108,10 +94,6 @@ func (c *Cutter) Write(p []byte) (int, error) {
 func (c *Cutter) end() error {
 	if c.out == nil {
 		return nil
-	}
-	if c.hash != nil {
-		copy(c.info.SHA256[:], c.hash.Sum(nil))
-		c.hash.Reset()
 	}
 	out, info := c.out, c.info
 	c.out, c.info = nil, PartInfo{Number: info.Number + 1}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 type store struct {
 	from  Origin
 	dir   string
-	infos []PartInfo
+	infos []told
 	notes map[int][]Record
 	// accepted are the states, in order, with how many parts were closed then.
 	accepted map[State]int
@@ -40,7 +41,7 @@ func (s *store) Open(_ context.Context, number int) (Part, error) {
 		return nil, fmt.Errorf("part %d is opened after %d", number, len(s.infos))
 	}
 	f, err := os.Create(s.file(number))
-	return &stored{f, s}, err
+	return &stored{f, s, sha256.New()}, err
 }
 
 func (s *store) Accept(_ context.Context, state State) error {
@@ -48,13 +49,25 @@ func (s *store) Accept(_ context.Context, state State) error {
 	return nil
 }
 
+// told is what was told of a part, and the hash of what was written.
+type told struct {
+	PartInfo
+	sum [sha256.Size]byte
+}
+
 type stored struct {
 	*os.File
-	s *store
+	s   *store
+	sum hash.Hash
+}
+
+func (p *stored) Write(b []byte) (int, error) {
+	p.sum.Write(b)
+	return p.File.Write(b)
 }
 
 func (p *stored) Close(what PartInfo) error {
-	p.s.infos = append(p.s.infos, what)
+	p.s.infos = append(p.s.infos, told{what, [sha256.Size]byte(p.sum.Sum(nil))})
 	return p.File.Close()
 }
 
@@ -64,7 +77,7 @@ func (s *store) stream(t *testing.T) io.Reader {
 	for i, info := range s.infos {
 		content, err := os.ReadFile(s.file(i))
 		must(t, err)
-		if int64(len(content)) != info.Size || sha256.Sum256(content) != info.SHA256 || info.Number != i {
+		if int64(len(content)) != info.Size || sha256.Sum256(content) != info.sum || info.Number != i {
 			t.Fatalf("part %d has %d bytes, and %+v was told", i, len(content), info)
 		}
 		all = append(all, bytes.NewReader(content))

@@ -13,7 +13,9 @@ type StoredPart struct {
 	PartInfo
 	// Notes are its records without data, in their order.
 	Notes []Record
-	// Unhashed: there is no SHA256, and who opens it vouches for its bytes.
+	// SHA256 is of its bytes, as Open gives them. Unhashed: there is none, and who opens it
+	// vouches for them.
+	SHA256   [sha256.Size]byte
 	Unhashed bool
 	// Open gives its bytes, as the Cutter wrote them.
 	Open func(ctx context.Context) (io.ReadCloser, error)

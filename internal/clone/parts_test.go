@@ -15,7 +15,7 @@ import (
 // stored are the parts as a manifest has them.
 func (s *store) stored() (parts []StoredPart) {
 	for i, info := range s.infos {
-		parts = append(parts, StoredPart{PartInfo: info, Notes: s.notes[i],
+		parts = append(parts, StoredPart{PartInfo: info.PartInfo, SHA256: info.sum, Notes: s.notes[i],
 			Open: func(context.Context) (io.ReadCloser, error) { return os.Open(s.file(i)) }})
 	}
 	return parts
