@@ -71,23 +71,20 @@ func (b *backedUp) groupGivesNumbersAgain() {
 	b.isRestored(executed, b.store.Spec())
 }
 
-// showsLost: the plugin lists these transactions of an epoch, and writes them as a binary log.
-func (b *backedUp) showsLost(gone gtid.Set) {
+// showsLost: the plugin lists these transactions of an epoch, and writes them as a binary log, which is the file.
+func (b *backedUp) showsLost(gone gtid.Set) (file string) {
 	b.t.Helper()
-	out := b.plugin([]string{"backup", "lost", b.key.Name})
 	var epoch string
-	for _, line := range strings.Split(out, "\n") { // EPOCH PRIMARY TRANSACTIONS FIRST LAST GTIDS
-		f := strings.Fields(line)
-		if len(f) == 6 && f[2] == strconv.FormatUint(gone.Count(), 10) && f[5] == gone.Abbreviate(4) {
+	for _, f := range b.lostBranches() {
+		if f[2] == strconv.FormatUint(gone.Count(), 10) && f[5] == gone.Abbreviate(4) {
 			epoch = f[0]
 		}
 	}
 	if epoch == "" {
-		b.t.Errorf("lost are the %d transactions %s, and it lists:\n%s", gone.Count(), gone, out)
-		return
+		b.t.Fatalf("lost are the %d transactions %s, and no line has them", gone.Count(), gone)
 	}
-	to := filepath.Join(b.t.TempDir(), "lost.binlog")
-	log, err := os.Create(to)
+	file = filepath.Join(b.t.TempDir(), "lost.binlog")
+	log, err := os.Create(file)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -97,9 +94,21 @@ func (b *backedUp) showsLost(gone gtid.Set) {
 	if err := errors.Join(cmd.Run(), log.Close()); err != nil {
 		b.t.Fatalf("reading what epoch %s has lost: %v", epoch, err)
 	}
-	if got := transactionsIn(b.t, to); !got.Equal(gone) {
+	if got := transactionsIn(b.t, file); !got.Equal(gone) {
 		b.t.Errorf("lost is %s, and the log of epoch %s has %s", gone, epoch, got)
 	}
+	return file
+}
+
+// lostBranches are what the plugin lists, each as EPOCH PRIMARY TRANSACTIONS FIRST LAST GTIDS.
+func (b *backedUp) lostBranches() (all [][]string) {
+	b.t.Helper()
+	for line := range strings.Lines(b.plugin([]string{"backup", "lost", b.key.Name})) {
+		if f := strings.Fields(line); len(f) == 6 {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // transactionsIn are those in a binary log.

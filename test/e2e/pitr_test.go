@@ -115,11 +115,18 @@ func (b *backedUp) restoreTo(at time.Time, name, objectStore string) {
 // unless target says more of its recovery.
 func (b *backedUp) restored(name, objectStore, target string) *world {
 	b.t.Helper()
+	in := b.restoring(name, objectStore, target)
+	in.healthy(3 * time.Minute)
+	return in
+}
+
+// restoring asks for such a Cluster.
+func (b *backedUp) restoring(name, objectStore, target string) *world {
+	b.t.Helper()
 	in := b.named(name)
 	in.apply("\n  instances: 1\n  storage: {size: 1Gi}\n" +
 		"  bootstrap: {recovery: {source: " + b.key.Name + target + "}}\n" +
 		"  externalClusters: [{name: " + b.key.Name + ", objectStore: " + objectStore + "}]\n")
-	in.healthy(3 * time.Minute)
 	return in
 }
 
