@@ -54,11 +54,13 @@ func (b *backedUp) verifiedByTheClock() {
 	}) {
 		b.t.Errorf("no event says %q", v.Message)
 	}
-	b.measures("success", 1)
-	b.measures("restore_seconds", float64(v.RestoreSeconds))
-	b.measures("end_timestamp_seconds", float64(v.EndedAt.Unix()))
-	b.measures("success_timestamp_seconds", float64(v.EndedAt.Unix()))
-	b.measures("due_timestamp_seconds", float64(at.Add(24*time.Hour).Unix()))
+	leader := b.leader()
+	is := func(name string, wanted float64) { b.measures(leader, "backup_verification_"+name, wanted) }
+	is("success", 1)
+	is("restore_seconds", float64(v.RestoreSeconds))
+	is("end_timestamp_seconds", float64(v.EndedAt.Unix()))
+	is("success_timestamp_seconds", float64(v.EndedAt.Unix()))
+	is("due_timestamp_seconds", float64(at.Add(24*time.Hour).Unix()))
 	b.plugin([]string{"backup", "list", b.key.Name}, "Verified", "yes, ", v.Message)
 	b.patches(`{"spec":{"backup":{"verify":null}}}`)
 	b.kubectl("-n", b.key.Namespace, "wait", "--for=delete", "pod,pvc", "-l", v1alpha1.LabelCluster+"="+b.key.Name+
@@ -71,15 +73,14 @@ func (b *backedUp) patches(patch string) {
 	b.kubectl("-n", b.key.Namespace, "patch", "cluster", b.key.Name, "--type=merge", "-p", patch)
 }
 
-// measures waits until the leading operator has that value of a metric of the Cluster's verifications.
-func (b *backedUp) measures(name string, wanted float64) {
+// measures waits until the operator that leads has that value of a metric of the Cluster.
+func (b *backedUp) measures(leader *corev1.Pod, name string, wanted float64) {
 	b.t.Helper()
-	series := fmt.Sprintf("cnmsql_cluster_backup_verification_%s{cluster=%q,namespace=%q} ", name, b.key.Name,
-		b.key.Namespace)
+	series := fmt.Sprintf("cnmsql_cluster_%s{cluster=%q,namespace=%q} ", name, b.key.Name, b.key.Namespace)
 	is := "none"
 	err := wait.PollUntilContextTimeout(b.ctx, 200*time.Millisecond, 20*time.Second, true,
 		func(ctx context.Context) (bool, error) {
-			for line := range strings.Lines(b.metrics(ctx)) {
+			for line := range strings.Lines(b.metrics(ctx, leader)) {
 				if value, found := strings.CutPrefix(line, series); found {
 					is = strings.TrimSpace(value)
 				}
@@ -92,10 +93,10 @@ func (b *backedUp) measures(name string, wanted float64) {
 	}
 }
 
-// metrics are those of the leading operator.
-func (b *backedUp) metrics(ctx context.Context) string {
+// metrics are those of an operator.
+func (b *backedUp) metrics(ctx context.Context, operator *corev1.Pod) string {
 	b.t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.leader().Status.PodIP+":8080/metrics", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+operator.Status.PodIP+":8080/metrics", nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}

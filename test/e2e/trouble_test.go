@@ -139,15 +139,7 @@ func (w *world) file(text string) string {
 func TestFullDisk(t *testing.T) {
 	onlyInAll(t)
 	w := newWorld(t, "full")
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=120m,mode=0777"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	w.endsBeforeItsVolumes()
-	node := strings.Fields(w.kubectl("get", "nodes", "-o", "name"))[0]
-	w.kubectl("apply", "-f", w.file(fmt.Sprintf(tinyVolume, dir, strings.TrimPrefix(node, "node/"))))
-	t.Cleanup(func() { w.kubectl("delete", "storageclass,persistentvolume", "tiny", "--wait=false") })
+	dir := w.smallVolume("tiny", "120m")
 	w.apply("  instances: 1\n  storage: {size: 1Gi, storageClass: tiny}\n")
 	w.troubled("DiskFull")
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=1g"); err != nil {
@@ -156,23 +148,39 @@ func TestFullDisk(t *testing.T) {
 	w.healthy(3 * time.Minute)
 }
 
-const tinyVolume = `
+// smallVolume has the first node offer a volume of that size, and not more, to the storage class, and tells where
+// it is. It goes with the test, after the Cluster.
+func (w *world) smallVolume(class, size string) (dir string) {
+	w.t.Helper()
+	dir = w.t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0777,size="+size); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	w.endsBeforeItsVolumes()
+	node := strings.Fields(w.kubectl("get", "nodes", "-o", "name"))[0]
+	w.kubectl("apply", "-f", w.file(fmt.Sprintf(volumeOfClass, class, dir, strings.TrimPrefix(node, "node/"))))
+	w.t.Cleanup(func() { w.kubectl("delete", "storageclass,persistentvolume", class, "--wait=false") })
+	return dir
+}
+
+const volumeOfClass = `
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
-metadata: {name: tiny}
+metadata: {name: %[1]s}
 provisioner: kubernetes.io/no-provisioner
 volumeBindingMode: WaitForFirstConsumer
 ---
 apiVersion: v1
 kind: PersistentVolume
-metadata: {name: tiny}
+metadata: {name: %[1]s}
 spec:
-  storageClassName: tiny
+  storageClassName: %[1]s
   capacity: {storage: 1Gi}
   accessModes: [ReadWriteOnce]
   persistentVolumeReclaimPolicy: Retain
-  hostPath: {path: %s}
+  hostPath: {path: %[2]s}
   nodeAffinity:
     required:
-      nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [%s]}]}]
+      nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [%[3]s]}]}]
 `
