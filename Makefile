@@ -184,7 +184,7 @@ test-e2e: ## End-to-end tests on a local Kubernetes of their own: what docs/test
 
 .PHONY: test-e2e-all
 test-e2e-all: ## All of them
-	go test -count=1 -timeout 80m -tags e2e -v ./test/e2e -all
+	go test -count=1 -timeout 100m -tags e2e -v ./test/e2e -all
 
 .PHONY: bench
 bench: ## Measure interruptions of writes: make bench ONLY=fault,... DURABILITY=name,... RUNS=n FOR=15m LOADED=1
