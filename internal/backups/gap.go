@@ -25,7 +25,8 @@ import (
 )
 
 // GapReconciler has a Backup made when the archive of a Cluster has got a gap, has begun, or has moved to
-// another store: until there is one, nobody can restore what was written since.
+// another store: until there is one, nobody can restore what was written since. It has one made, too, when
+// all instances run a later series of MySQL than any backup is of.
 type GapReconciler struct {
 	Client client.Client
 	// Live reads from the API server: a cache may not know yet what was made a moment ago.
@@ -65,8 +66,8 @@ func (r *GapReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 		r.refused.Delete(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	gap := c.Status.ContinuousArchiving
-	if gap == nil || gap.MissingSince == nil || !c.Spec.Backup.Archives() {
+	why := causeOf(c)
+	if why == nil {
 		r.refused.Delete(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
@@ -76,45 +77,84 @@ func (r *GapReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		if create, wake := backup.AfterGap(GapOf(gap), r.Now(), all); !create {
+		if create, wake := why.due(r.Now(), all); !create {
 			return ctrl.Result{RequeueAfter: wake}, nil
 		}
 	}
-	again, err := r.make(ctx, c)
+	again, err := r.make(ctx, c, why)
 	return ctrl.Result{RequeueAfter: again}, err
+}
+
+// cause is why a Backup is made.
+type cause struct {
+	due func(now time.Time, all []backup.Taken) (create bool, wake time.Duration)
+	// infix of the Backup's name, and the reason of the event that tells of it.
+	infix  string
+	reason core.Reason
+	// what is so, what the Backup is for, and what nobody can do without it.
+	what, helps, without string
+}
+
+// causeOf is why a Backup of a Cluster may have to be made, nil if there is nothing.
+func causeOf(c *v1alpha1.Cluster) *cause {
+	gap := c.Status.ContinuousArchiving
+	if gap == nil || !c.Spec.Backup.Archives() {
+		return nil
+	}
+	if gap.MissingSince != nil {
+		return &cause{infix: "gap", reason: core.ReasonGapBackup, what: whatLacks(gap),
+			helps: "from which one can restore what was written since", without: "restore what was written since",
+			due: func(now time.Time, all []backup.Taken) (bool, time.Duration) {
+				return backup.AfterGap(GapOf(gap), now, all)
+			}}
+	}
+	var running []string
+	for _, in := range c.Status.InstancesReported {
+		running = append(running, in.Version)
+	}
+	if len(running) != len(c.Status.InstanceNames) || len(running) == 0 {
+		return nil
+	}
+	return &cause{infix: "step", reason: core.ReasonStepBackup,
+		what:    "all instances run MySQL " + running[0] + ", and the newest backup is of an older series",
+		helps:   "with which a restore to a later moment begins",
+		without: "restore to a later moment but through a server of the older series",
+		due: func(now time.Time, all []backup.Taken) (bool, time.Duration) {
+			return backup.AfterStep(running, now, all)
+		}}
 }
 
 // make makes a Backup. Its name has the moment: who makes it twice in a second makes it once. One that is
 // refused is to be tried again after some time.
-func (r *GapReconciler) make(ctx context.Context, c *v1alpha1.Cluster) (again time.Duration, err error) {
-	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: gapBackupName(c.Name, r.Now())}}
+func (r *GapReconciler) make(ctx context.Context, c *v1alpha1.Cluster, why *cause) (again time.Duration, err error) {
+	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace,
+		Name: madeName(c.Name, why.infix, r.Now())}}
 	b.Spec.Cluster.Name = c.Name
 	err = r.Client.Create(ctx, b)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return 0, nil // it wakes this again if it does not help
 	case isRefused(err):
-		r.tellRefused(c, strings.ReplaceAll(err.Error(), b.Name, c.Name+"-gap-TIME"))
+		r.tellRefused(c, why, strings.ReplaceAll(err.Error(), b.Name, c.Name+"-"+why.infix+"-TIME"))
 		return refusedPause, nil
 	case err != nil:
-		return 0, fmt.Errorf("making a Backup after a gap in the archive of %s: %w", c.Name, err)
+		return 0, fmt.Errorf("making the Backup %s of %s: %w", b.Name, c.Name, err)
 	}
 	r.refused.Delete(client.ObjectKeyFromObject(c))
-	tell.Event(r.Recorder, c, core.Event{Reason: core.ReasonGapBackup, Message: fmt.Sprintf(
-		"%s: the Backup %s is made, from which one can restore what was written since",
-		whatLacks(c.Status.ContinuousArchiving), b.Name)})
+	tell.Event(r.Recorder, c, core.Event{Reason: why.reason,
+		Message: fmt.Sprintf("%s: the Backup %s is made, %s", why.what, b.Name, why.helps)})
 	return 0, nil
 }
 
 // tellRefused tells once why there is no Backup.
-func (r *GapReconciler) tellRefused(c *v1alpha1.Cluster, why string) {
-	if before, _ := r.refused.Swap(client.ObjectKeyFromObject(c), why); before == why {
+func (r *GapReconciler) tellRefused(c *v1alpha1.Cluster, why *cause, refusal string) {
+	if before, _ := r.refused.Swap(client.ObjectKeyFromObject(c), refusal); before == refusal {
 		return
 	}
 	tell.Event(r.Recorder, c, core.Event{Warning: true, Reason: core.ReasonGapBackupRefused, Message: fmt.Sprintf(
-		"%s, and nobody can restore what was written since: the API server refuses the Backup that would help: %s. "+
-			"See the quotas and the admission policies of the namespace, or create a Backup yourself; it is tried "+
-			"again each minute", whatLacks(c.Status.ContinuousArchiving), why)})
+		"%s, and nobody can %s: the API server refuses the Backup that would help: %s. See the quotas and the "+
+			"admission policies of the namespace, or create a Backup yourself; it is tried again each minute",
+		why.what, why.without, refusal)})
 }
 
 func whatLacks(is *v1alpha1.ContinuousArchivingStatus) string {
@@ -134,9 +174,10 @@ func GapOf(is *v1alpha1.ContinuousArchivingStatus) backup.Gap {
 	return gap
 }
 
-// gapBackupName has at most 56 characters, as a Backup's name may.
-func gapBackupName(cluster string, now time.Time) string {
-	return strings.TrimRight(cluster[:min(len(cluster), 37)], "-") + "-gap-" + now.UTC().Format("20060102150405")
+// madeName has at most 56 characters, as a Backup's name may.
+func madeName(cluster, infix string, now time.Time) string {
+	end := "-" + infix + "-" + now.UTC().Format("20060102150405")
+	return strings.TrimRight(cluster[:min(len(cluster), 56-len(end))], "-") + end
 }
 
 // TakenOf is what is known of the Backups of a Cluster that lie where its archive does.
@@ -156,7 +197,8 @@ func takenOf(c *v1alpha1.Cluster, all []v1alpha1.Backup) (out []backup.Taken) {
 		if !isIts || b.DeletionTimestamp != nil || b.Spec.ObjectStore != nil {
 			continue
 		}
-		t := backup.Taken{Created: b.CreationTimestamp.Time, Completed: b.Status.Phase == v1alpha1.BackupCompleted}
+		t := backup.Taken{Created: b.CreationTimestamp.Time, Completed: b.Status.Phase == v1alpha1.BackupCompleted,
+			Version: b.Status.ServerVersion}
 		if s := b.Status.StartedAt; s != nil {
 			t.Started = s.Time
 		}

@@ -66,6 +66,47 @@ func TestAGapInTheArchiveHasABackupMade(t *testing.T) {
 	}
 }
 
+// Once all instances run a later series than the newest backup is of, another is made, once.
+func TestAStepToALaterSeriesHasABackupMade(t *testing.T) {
+	c := aCluster()
+	c.Spec.Backup.ContinuousArchiving = &v1alpha1.ContinuousArchivingSpec{Enabled: true}
+	c.Status.ContinuousArchiving = &v1alpha1.ContinuousArchivingStatus{Enabled: true}
+	c.Status.InstanceNames = []string{"db-1", "db-2"}
+	before := aBackup("before")
+	ended := metav1.NewTime(backupDay)
+	before.Status.Phase, before.Status.ServerVersion = v1alpha1.BackupCompleted, "8.4.6"
+	before.Status.StartedAt, before.Status.StoppedAt = &ended, &ended
+	w := newBackupWorld(t, c, before)
+	r := &GapReconciler{Client: w, Live: w, Recorder: w.Recorder(), Now: w.Now}
+	made := func(versions ...string) int {
+		t.Helper()
+		c.Status.InstancesReported = nil
+		for i, v := range versions {
+			c.Status.InstancesReported = append(c.Status.InstancesReported, v1alpha1.InstanceStatus{
+				Name: c.Status.InstanceNames[i], State: "Running", Version: v})
+		}
+		w.Must(w.Status().Update(t.Context(), c))
+		w.reconcile(r, "db")
+		var all v1alpha1.BackupList
+		w.Must(w.List(t.Context(), &all, client.InNamespace("ns")))
+		return len(all.Items) - 1
+	}
+	for _, tooEarly := range [][]string{{"8.4.6", "8.4.6"}, {"8.4.6", "9.7.4"}, {"9.7.4"}, {"9.7.4", ""}} {
+		if n := made(tooEarly...); n != 0 {
+			t.Errorf("while they run %q, %d are made", tooEarly, n)
+		}
+	}
+	for range 2 {
+		if n := made("9.7.4", "9.7.4"); n != 1 {
+			t.Errorf("%d are made", n)
+		}
+	}
+	if told := w.Events(); len(told) != 1 || !strings.Contains(told[0], "Normal BackupAfterUpgrade all instances run "+
+		"MySQL 9.7.4") || !strings.Contains(told[0], "db-step-2026") {
+		t.Errorf("told %q", told)
+	}
+}
+
 func TestABackupAfterAGapThatIsRefusedIsToldOnce(t *testing.T) {
 	c := aCluster()
 	c.Spec.Backup.ContinuousArchiving = &v1alpha1.ContinuousArchivingSpec{Enabled: true}
@@ -75,7 +116,7 @@ func TestABackupAfterAGapThatIsRefusedIsToldOnce(t *testing.T) {
 	w := newBackupWorld(t, c)
 	r := &GapReconciler{Client: w, Live: w, Recorder: w.Recorder(), Now: w.Now}
 	for range 3 {
-		w.Refuse = apierrors.NewForbidden(schema.GroupResource{Resource: "backups"}, gapBackupName("db", w.Clock),
+		w.Refuse = apierrors.NewForbidden(schema.GroupResource{Resource: "backups"}, madeName("db", "gap", w.Clock),
 			errors.New("exceeded quota"))
 		if again := w.reconcile(r, "db"); again != time.Minute {
 			t.Errorf("again after %s", again)
@@ -97,9 +138,11 @@ func TestABackupAfterAGapThatIsRefusedIsToldOnce(t *testing.T) {
 
 func TestTheNameOfABackupAfterAGapIsShortEnough(t *testing.T) {
 	for _, cluster := range []string{"db", strings.Repeat("a", 50), strings.Repeat("a", 36) + "-bbbbbbbbbbbbb"} {
-		name := gapBackupName(cluster, backupDay)
-		if len(name) > 56 || strings.Contains(name, "--") {
-			t.Errorf("%s has %d characters", name, len(name))
+		for _, infix := range []string{"gap", "step"} {
+			name := madeName(cluster, infix, backupDay)
+			if len(name) > 56 || strings.Contains(name, "--") {
+				t.Errorf("%s has %d characters", name, len(name))
+			}
 		}
 	}
 }

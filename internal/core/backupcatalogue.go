@@ -42,7 +42,9 @@ var backups = []row[Reason]{
 		"backup was taken there since", "archiving.md#another-store"},
 	{ReasonGapBackup, "a Backup is made because of a gap in the archive, or because it has begun or moved",
 		"archiving.md"},
-	{ReasonGapBackupRefused, "event: that Backup cannot be made, because the API server refuses it; " +
+	{ReasonStepBackup, "a Backup is made because all instances run a later series of MySQL than any backup is of",
+		"provisioning.md#another-version-of-mysql"},
+	{ReasonGapBackupRefused, "event: such a Backup cannot be made, because the API server refuses it; " +
 		"the message says why", "archiving.md#what-it-says"},
 	{ReasonBackupPassedOver,
 		"a restore takes an older backup, because a newer one cannot be used; the message says which and why",

@@ -32,8 +32,9 @@ const (
 	// ReasonArchiveMoved says that a store is archived to, the first one or another one than before, and there is
 	// no backup in it yet.
 	ReasonArchiveMoved Reason = "ArchiveMoved"
-	// ReasonGapBackup and ReasonGapBackupRefused are events only.
+	// ReasonGapBackup, ReasonStepBackup and ReasonGapBackupRefused are events only.
 	ReasonGapBackup        Reason = "BackupAfterGap"
+	ReasonStepBackup       Reason = "BackupAfterUpgrade"
 	ReasonGapBackupRefused Reason = "BackupAfterGapRefused"
 )
 

@@ -32,6 +32,8 @@ type Taken struct {
 	Completed bool
 	// Holds is what a completed one surely holds; nil where that is not known, as of a set of very many parts.
 	Holds *gtid.Set
+	// Version of the server that a completed one is of; "" where that is not known.
+	Version string
 }
 
 // Goes is where an archive goes, and where it went until now.
@@ -77,13 +79,19 @@ func GapClosed(gap Gap, all []Taken) bool {
 // AfterGap reports whether a Backup is to be made, because the archive has a gap; or when to look again, 0 if
 // something else will tell. One that ended and does not close the gap is as one that failed.
 func AfterGap(gap Gap, now time.Time, all []Taken) (create bool, wake time.Duration) {
+	return due(gap.Since, now, all, func(b Taken) bool { return b.Closes(gap) })
+}
+
+// due reports whether a Backup is to be made for what is so since a moment, or when to look again: not
+// while one does that helps or may, and after a pause where those that were made since have not helped.
+func due(since, now time.Time, all []Taken, helps func(Taken) bool) (create bool, wake time.Duration) {
 	pause, last := gapPause, time.Time{}
 	for _, b := range all {
-		goesOn, later := b.Ended.IsZero(), b.Started.IsZero() || !b.Started.Before(gap.Since)
+		goesOn, later := b.Ended.IsZero(), b.Started.IsZero() || !b.Started.Before(since)
 		switch {
-		case b.Closes(gap) || goesOn && later:
+		case helps(b) || goesOn && later:
 			return false, 0
-		case !goesOn && !b.Created.Before(gap.Since):
+		case !goesOn && !b.Created.Before(since):
 			if !last.IsZero() {
 				pause = min(2*pause, maxGapPause)
 			}
