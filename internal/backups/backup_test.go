@@ -207,7 +207,7 @@ func TestAClusterWithoutAReadyReplicaIsBackedUp(t *testing.T) {
 	c := aCluster()
 	c.Status.InstancesReported[1].Ready, c.Status.InstancesReported[2].Ready = false, false
 	w := newBackupWorld(t, aBackup("b"), c, storeSecret, authority(t))
-	w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupNoDonor, "once there has been none for 5 minutes")
+	w.is(w.looks("b"), v1alpha1.BackupPending, core.BackupNoDonor, "after 5 minutes without one")
 	w.Clock = w.Clock.Add(backup.StandbyPatience)
 	b := w.looks("b")
 	w.is(b, v1alpha1.BackupRunning, "")

@@ -7,32 +7,33 @@ var backups = []row[Reason]{
 		"Cluster: its instances archive as they were told before", ""},
 	{BackupNotYet, "waits: the Cluster has no data yet", ""},
 	{BackupOtherRuns, "waits for another Backup of the Cluster", ""},
-	{BackupNoDonor, "waits: no replica is ready, and the primary is not taken yet, or cannot be; or not the " +
-		"primary, if that was asked for", ""},
+	{BackupNoDonor, "waits: no replica is ready, and the primary is not used yet, or cannot be; or the requested " +
+		"primary is not ready", ""},
 	{BackupJoinGoesFirst, "waits: an instance is being given its data", ""},
-	{BackupUndecided, "waits, or is not archived: a group was told to go on without some of its members, and was not " +
-		"seen since", ""},
+	{BackupUndecided, "waits, or is not archived: a group recovery excluded members, and the group was not seen since",
+		""},
 	{BackupNameTaken, "failed: an object of the name that its Job needs belongs to somebody else", ""},
 	{BackupJobWaits,
-		"runs, and its Job has no Pod that runs: a quota, an image, no room on any node; the message says what",
+		"its Job has no running Pod (a quota, an image, no room on any node); the message says what is wrong",
 		"backups.md"},
 	{BackupJobRefused,
-		"waits: the Job or what goes with it could not be made, as where the API server refuses it", "backups.md"},
+		"waits: the Job or an object that it needs could not be created, for example because the API server refuses " +
+			"it", "backups.md"},
 	{BackupJobFailed, "failed: the Job's Pod ended several times before the backup did", ""},
 	{BackupWaitedTooLong, "failed: what it waited for did not come within an hour (for a join: a day)", ""},
 	{BackupDonorLags, "failed: the instance had not executed after ten minutes what the primary had when the Job began",
 		""},
-	{BackupAccountMissing, "waits: the account with which its Job logs in is not made yet, or is refused; failed, " +
-		"where that lasts ten minutes", "backups.md#what-a-backup-says"},
+	{BackupAccountMissing, "waits: the account with which its Job logs in is not made yet, or is refused; failed, if " +
+		"that lasts ten minutes", "backups.md#what-a-backup-says"},
 	{BackupNotTaken, "failed: the snapshot or the upload ended with an error, which the status tells", ""},
 	{KeyInvalid, "waits, or is not archived: what objectStore.encryption.identity names is no identity of age",
 		"backups.md#encryption"},
 	{KeyMissing,
-		"is not archived, or not restored: encryption needs a key, and none has come; " +
-			"after a change it comes within a minute or two", "backups.md#encryption"},
+		"is not archived, or not restored: encryption needs a key, and the instance has none; after a change it " +
+			"arrives within a minute or two", "backups.md#encryption"},
 	{KeyWrong, "is not restored: it was encrypted to another key; the message says to which", "backups.md#encryption"},
 	{ReasonArchiving, "the primary archives its binary logs, in time", "archiving.md"},
-	{ReasonArchiveNotKnown, "nobody tells how far binary logs are archived, or nobody has begun to archive them",
+	{ReasonArchiveNotKnown, "it is not known how far binary logs are archived, or archiving has not begun",
 		"archiving.md#what-it-says"},
 	{ReasonArchivingBehind, "what is not archived is older than targetRPOSeconds allows", "archiving.md"},
 	{ReasonArchivingFailed, "nothing can be archived; the message says why", "archiving.md"},
@@ -51,7 +52,7 @@ var backups = []row[Reason]{
 		"restore.md#a-backup-that-was-passed-over"},
 	{ReasonNewestRestored, "the restore begins with the newest backup that suits its target", "restore.md"},
 	{RetentionYoung,
-		"retention: no usable backup is as old as the window; all are kept, as it should be in the beginning",
+		"retention: no usable backup is as old as the window yet; all are kept",
 		"retention.md"},
 	{RetentionTimeUnknown, "retention: the store's listing is behind, so that its clock is not known; the next " +
 		"backup looks again", "retention.md"},
@@ -75,8 +76,8 @@ var backups = []row[Reason]{
 	{ReasonBackupRemoved, "event, and reason of the condition Stored: the data went with the Backup",
 		"retention.md#delete-one-backup"},
 	{ReasonBackupRemovalWaits,
-		"the Backup, or the Cluster, is deleted, and its data are not removed yet: who may write has to end " +
-			"first, or the Job goes on that removes them",
+		"the Backup, or the Cluster, is deleted, but its data are not removed yet: either a Job or Pod that may " +
+			"write has to end first, or the removing Job still runs",
 		"retention.md#delete-one-backup"},
 	{ReasonBackupRemovalHeld,
 		"event: the Backup, or the Cluster, is deleted, and the Job that removes its data cannot be made, or does " +
@@ -94,5 +95,5 @@ var backups = []row[Reason]{
 	{ReasonPrimaryBackedUp, "event: the primary is backed up, because no replica has been ready for five minutes",
 		"backups.md"},
 	{ReasonBackupCompleted, "event: the backup is in the store", ""},
-	{ReasonBackupFailed, "event: there will be no backup; create another Backup once the cause is mended", ""},
+	{ReasonBackupFailed, "event: the backup failed; fix the cause, then create another Backup", ""},
 }

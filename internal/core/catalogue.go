@@ -73,7 +73,7 @@ var diagnoses = []row[Diagnosis]{
 		"runbooks.md#the-disk-is-full"},
 	{PrimaryLostTransactions,
 		"it lacks transactions of its own that replicas hold: a human decides which copy is right", ""},
-	{PrimaryPromoting, "it was permitted to take writes, and is on its way", ""},
+	{PrimaryPromoting, "it was promoted, and is becoming writable", ""},
 	{PrimaryClosed,
 		"it was made read-only to give its data to instances without which no commit ends; it opens again by itself",
 		""},
@@ -91,14 +91,14 @@ var diagnoses = []row[Diagnosis]{
 		"its manager cannot be reached, and replicas do not reach its mysqld either", ""},
 	{GroupElecting, "the group has its quorum, and no primary yet", "group-replication.md#failover"},
 	{GroupQuorumLost, "the group has lost its majority: transactions wait", "group-replication.md#failover"},
-	{GroupUnknown, "too few members can be asked to tell", "group-replication.md#failover"},
+	{GroupUnknown, "too few members answer to tell", "group-replication.md#failover"},
 }
 
 var operations = []row[OperationKind]{
 	{OperationSwitchover, "another instance becomes primary as planned", ""},
 	{OperationFailover, "the primary fails, and is replaced", ""},
 	{OperationGiveData, "the primary is closed while it gives its data to others", ""},
-	{OperationQuorumRecovery, "a group goes on with those who are left, or is rebooted", ""},
+	{OperationQuorumRecovery, "the remaining members of a group force the quorum, or one reboots the group", ""},
 }
 
 var steps = []row[Step]{
@@ -108,12 +108,12 @@ var steps = []row[Step]{
 	{StepDelay, "spec.failoverDelay has not passed yet", ""},
 	{StepProve, "waits for a proof that the old primary cannot take writes", ""},
 	{StepElect, "reads what the candidates hold", ""},
-	{StepPromote, "the new primary was permitted to take writes, and is on its way", ""},
+	{StepPromote, "the new primary was promoted, and is becoming writable", ""},
 	{StepCopy, "the closed primary gives its data", ""},
 	{StepReturn, "the old primary takes writes again", ""},
 	{StepSetPrimary, "the group was asked to make another member primary", "runbooks.md#a-switchover-does-not-end"},
-	{StepForce, "a survivor was told to go on with those who are left", ""},
-	{StepReboot, "one that holds everything was told to reboot the group", ""},
+	{StepForce, "a survivor was told to force the quorum with the remaining members", ""},
+	{StepReboot, "an instance that holds all transactions was told to reboot the group", ""},
 }
 
 var proofs = []row[Proof]{
@@ -123,14 +123,15 @@ var proofs = []row[Proof]{
 		"the kubelet reported that its container has ended for good, or its node is out of service", ""},
 	{ProofQuorumCut, "so many replicas stopped receiving that no commit of it can be acknowledged any more", ""},
 	{ProofLeaseExpired,
-		"its Lease ran out and was taken away, and so many instances vouch for it no more that it isolated itself", ""},
-	{ProofAdopted, "its Cluster was deleted, and all whose volumes were kept are heard", ""},
+		"its Lease ran out and the operator took it, and so many instances stopped vouching for it that it isolated " +
+			"itself", ""},
+	{ProofAdopted, "its Cluster was deleted, and all instances with kept volumes answer", ""},
 	{ProofStatusRestored,
-		"the status was set back; all instances are heard, " +
-			"and this one is the primary of the last epoch that any of them saw", ""},
+		"the status was set back; all instances answer, and this one is the primary of the last epoch that any of " +
+			"them saw", ""},
 	{ProofTakenOver, "the same instance followed an external server before, and so nobody took writes",
 		"import.md#take-over"},
-	{ProofAcceptedLoss, "none: a human accepted what may be lost", ""},
+	{ProofAcceptedLoss, "none: a human accepted a loss of writes", ""},
 }
 
 var events = []row[Reason]{
@@ -156,12 +157,12 @@ var events = []row[Reason]{
 		"a switchover begins, or is called off: the primary's Pod is to be recreated from a changed spec", ""},
 	{ReasonFailover, "the primary fails, and a failover begins; the message has the diagnosis", ""},
 	{ReasonPromotionGranted, "an instance may take writes; the message has the proof that nobody else does", ""},
-	{ReasonPrimaryContinues, "the primary stays, in a new epoch: a change that was begun did not come about", ""},
-	{ReasonStatusRestored, "the status had been set back, and is mended", ""},
+	{ReasonPrimaryContinues, "the primary stays, in a new epoch: a change was ordered, but not completed", ""},
+	{ReasonStatusRestored, "the status had been set back, and the operator repaired it", ""},
 	{ReasonPrimaryEstablished, "the cluster has its first primary", ""},
 	{ReasonPrimaryChanged, "another instance is the primary now; the message says how long it took", ""},
-	{ReasonRestartInPlace, "mysqld of the primary is started again, for nobody can take over, or who could lacks " +
-		"transactions of the primary", ""},
+	{ReasonRestartInPlace, "mysqld of the primary is restarted, because no other instance can take over, or the best " +
+		"candidate lacks transactions of the primary", ""},
 	{ReasonGivesData, "the primary is closed for writes while it gives its data to others", ""},
 	{ReasonCloneStarted, "an instance begins to copy another's data", ""},
 	{ReasonCloneFailed,
@@ -180,38 +181,39 @@ var events = []row[Reason]{
 	{ReasonBroken, "the applier of a replica stopped with an error", ""},
 	{ReasonRecovered, "the primary takes writes again", ""},
 	{ReasonLost,
-		"the new primary lacks what the one before it had acknowledged, and nobody can give it any more", ""},
+		"the new primary lacks transactions that the previous one had acknowledged, and no candidate has them", ""},
 	{ReasonTakesOver, "the primary takes writes, and follows the external server no more", "import.md#take-over"},
 	{ReasonNotFollowing,
 		"the primary follows an external server, and does not receive from it or cannot apply what it sends; a " +
 			"notice, which hinders nothing", "import.md#when-it-does-not-follow"},
 	{ReasonForeignPod,
-		"a Pod carries the labels of an instance and is not the Cluster's: Services may lead clients there",
+		"a Pod has the labels of an instance, but does not belong to the Cluster: Services may send clients there",
 		"services.md#a-pod-that-is-no-instance"},
 	{ReasonForeignAcks,
 		"a server that is no instance of the Cluster acknowledged commits: its connection to the primary is ended",
 		"durability.md#a-server-that-is-no-instance"},
 	{ReasonForeignObject,
-		"a PersistentVolumeClaim carries the labels of an instance and is not the Cluster's",
+		"a PersistentVolumeClaim has the labels of an instance, but does not belong to the Cluster",
 		"services.md#a-pod-that-is-no-instance"},
 	{ReasonLeaseSpoilt,
-		"the primary's Lease names an epoch, or a holder in it, to which nobody was promoted: the operator sets it " +
-			"back, or says why it does not", "troubleshooting.md#a-promotion-is-stuck"},
+		"the primary's Lease names a promotion that does not exist: the operator sets it back, or says why it does " +
+			"not", "troubleshooting.md#a-promotion-is-stuck"},
 	{ReasonTaintLeft,
 		"an instance answers from a node that has the taint out-of-service, which says that nothing runs there: " +
 			"take the taint off; a notice, which hinders nothing", "failover.md#noproof"},
 	{ReasonTokenRefused,
-		"the API server refuses the token of an instance's manager (401 Unauthorized), and has done so for 30 s: the " +
-			"instance hears of no change of the Cluster, and cannot become primary but of a group; delete its Pod",
+		"the API server refuses the token of an instance's manager (401 Unauthorized), and has done so for 30 s: " +
+			"the instance does not see changes of the Cluster, and cannot become primary, except in a group; " +
+			"delete its Pod",
 		"troubleshooting.md#the-api-server-refuses-an-instance"},
 	{ReasonNearlyFull,
-		"less than 10 % is free on the volumes of instances, until 12 % is: raise spec.storage.size; a notice, " +
-			"which hinders nothing", "runbooks.md#the-disk-is-full"},
+		"less than 10 % of an instance's volume is free (the notice ends at 12 %): raise spec.storage.size; a " +
+			"notice, which hinders nothing", "runbooks.md#the-disk-is-full"},
 	{ReasonNotGrown,
 		"Kubernetes took a larger size of an instance's volume ten minutes ago or more, or says that it failed, and " +
 			"the volume has not grown; a notice, which hinders nothing", "provisioning.md#volumes"},
 	{ReasonFull, "the primary's volume is full, and commits hang until it has space", "runbooks.md#the-disk-is-full"},
-	{ReasonActionFailed, "Kubernetes, or an instance, refused what was to be done; it is tried again", ""},
+	{ReasonActionFailed, "Kubernetes, or an instance, refused an action; the operator tries again", ""},
 	{ReasonUnreadable,
 		"a value of the spec or the status cannot be read, although the API server took it: the operator leaves " +
 			"that Cluster alone, failovers included, until it is corrected; the message names the value. Where the " +
@@ -228,25 +230,27 @@ var events = []row[Reason]{
 	{ReasonGroupBootstrapped, "the group is made", ""},
 	{ReasonFailoverObserved, "the group has elected another primary", ""},
 	{ReasonQuorumRestored, "the group has its quorum again", ""},
-	{ReasonQuorumForced, "the group goes on with those who are left, as a human asked for", ""},
+	{ReasonQuorumForced, "the group continues with the remaining members, as a human requested", ""},
 	{ReasonRecoveryVoid,
-		"a recovery that was ordered came to nothing: the group of before goes on, and nobody is left out", ""},
+		"an ordered recovery did not happen: the group continues as it was, and no instance is excluded", ""},
 	{ReasonTotalOutage, "the operator has the group rebooted after an outage of all members", ""},
-	{ReasonEvenSize, "a group of an even size survives no more failures than one of a member less", ""},
-	{ReasonGroupAlone, "the only member makes the group again after a restart", ""},
+	{ReasonEvenSize, "a group with an even number of members survives no more failures than a group with one member " +
+		"fewer", ""},
+	{ReasonGroupAlone, "the only member reboots the group after a restart", ""},
 	{ReasonWithoutEffect,
-		"the spec has fields that say nothing in a group, as spec.failoverDelay; a notice, which hinders nothing",
+		"the spec has fields that have no effect in a group, such as spec.failoverDelay; a notice, which hinders " +
+			"nothing",
 		"group-replication.md#what-has-no-effect"},
-	{ReasonMembersToRejoin, "members show the group certificates that end within 30 days, or go by the former " +
-		"authority, until they join again: restart all members one by one; a notice, which hinders nothing",
+	{ReasonMembersToRejoin, "members use certificates that expire within 30 days, or a former authority, until they " +
+		"join again: restart all members one by one; a notice, which hinders nothing",
 		"security.md#a-groups-certificates"},
-	{ReasonMembersSevered, "members show the group certificates that nobody trusts who joins, or trust none who " +
-		"joins: no member that stops can join again. Restart and drain nothing; the group needs an outage and a " +
-		"reboot; a notice, which hinders nothing", "security.md#with-an-outage"},
+	{ReasonMembersSevered, "members and joining instances do not trust each other's certificates: no member that " +
+		"stops can join again. Restart and drain nothing; the group needs an outage and a reboot; a notice, which " +
+		"hinders nothing", "security.md#with-an-outage"},
 }
 
 var refusals = []row[Reason]{
-	{RefusalNoCandidate, "nobody can be promoted: no replica's position is known, or none may be", ""},
+	{RefusalNoCandidate, "no replica can be promoted: no position is known, or no replica is eligible", ""},
 	{RefusalIncomparable,
 		"none of the replicas holds all that the others hold: a human decides which to go on with",
 		"failover.md#incomparablehistories-allcandidatesdiverged"},
@@ -277,42 +281,42 @@ var refusals = []row[Reason]{
 	{RefusalReinitPrimary, "the data of the primary is not recreated: switch over first", ""},
 	{RefusalReinitOutdated, "a request to recreate data was dropped: what it was made for has changed since",
 		"provisioning.md#have-an-instance-cloned-again"},
-	{RefusalReinitUnbound, "a request to recreate data was dropped: it is for no epoch and volume that can be told",
+	{RefusalReinitUnbound, "a request to recreate data was dropped: its epoch and volume cannot be read",
 		"provisioning.md#have-an-instance-cloned-again"},
-	{RefusalOverride, "an accepted loss of data was not carried out; the message says why", ""},
+	{RefusalOverride, "the annotation accept-data-loss was refused; the message says why", ""},
 	{RefusalTakeOver,
-		"the primary is to take writes, and nobody can ask the external server whether it has executed more",
+		"the primary is to take over, but it is not known whether it has all that the external server has executed",
 		"import.md#take-over"},
 	{RefusalDataWithoutStatus,
-		"instances have data, and the Cluster's status knows of no primary: the status was lost", ""},
+		"instances have data, but the Cluster's status names no primary: the status was lost", ""},
 	{RefusalStatusRegressed,
 		"the Cluster's status is older than what instances have seen of it", "failover.md#statusregressed"},
 	{RefusalParameters,
-		"mysqld of an instance refuses what the spec says, and runs with the parameters that it served with before",
+		"mysqld of an instance refuses parameters of the spec, and runs with its former parameters",
 		"configuration.md#a-parameter-that-mysqld-refuses"},
 	{RefusalManager,
-		"a manager cannot be replaced in place; the instance goes on as it is", "upgrades.md#when-it-does-not-work"},
+		"a manager cannot be replaced in place; the old one runs on", "upgrades.md#when-it-does-not-work"},
 	{RefusalVolumesKept,
-		"there are volumes of a deleted Cluster of this name, and nothing is made beside them",
+		"there are volumes of a deleted Cluster of this name, and the operator makes no others beside them",
 		"provisioning.md#go-on-with-kept-volumes"},
 	{RefusalAdoption, "volumes were to be adopted, and cannot be", "provisioning.md#go-on-with-kept-volumes"},
 	{RefusalLineage,
-		"adopted volumes do not tell whether the group of the deleted Cluster went on without some of them",
+		"adopted volumes do not show whether the group of the deleted Cluster excluded some of them",
 		"provisioning.md#go-on-with-the-volumes-of-a-group"},
 	{RefusalLogin,
 		"the primary does not let replicas in: accounts, certificates or limits", "troubleshooting.md#writes-fail"},
 	{RefusalDamped,
 		"replacing the primary did not help the last time: another is tried later", "troubleshooting.md#writes-fail"},
 	{RefusalCloneVersions,
-		"an instance has no data, and MySQL copies it from none of the others: they run another series of it",
+		"an instance has no data, and MySQL cannot clone from the others, because they run another series",
 		"troubleshooting.md#a-clone-does-not-end"},
 	{RefusalUnreachable,
-		"the primary's manager cannot be reached, and no replica can be asked: nobody knows whether writes are taken",
+		"the primary's manager cannot be reached, and no replica can be asked: the primary may still take writes",
 		"runbooks.md#nobody-takes-writes"},
 	{RefusalRestart,
-		"mysqld ends again and again, and nobody can take over", "runbooks.md#nobody-takes-writes"},
+		"mysqld ends again and again, and no other instance can take over", "runbooks.md#nobody-takes-writes"},
 	{RefusalQuorumLost, "the group has lost its quorum: writes wait", "runbooks.md#a-group-has-lost-its-quorum"},
-	{RefusalGroupUnknown, "too few members can be asked to tell whether the group has its quorum: it may be working",
+	{RefusalGroupUnknown, "too few members answer to tell whether the group has its quorum: it may be working",
 		"runbooks.md#nobody-knows-how-a-group-is"},
 	{RefusalFenceQuorum, "a fence would cost the group its quorum", "group-replication.md#the-quorum"},
 	{RefusalScaleQuorum, "removing a member could cost the group its quorum", "group-replication.md#the-quorum"},
@@ -320,17 +324,17 @@ var refusals = []row[Reason]{
 		"group-replication.md#the-quorum"},
 	{RefusalQuorumPresent, "the group has its quorum: there is nothing to force", "runbooks.md#it-refuses"},
 	{RefusalNoSafeSurvivor,
-		"none of those who are left holds all that the others hold, or that was seen in the group",
+		"no remaining member holds all that the others hold, or all that was seen in the group",
 		"runbooks.md#it-refuses"},
-	{RefusalMembersUnknown, "what some instance holds is not known", "runbooks.md#it-refuses"},
+	{RefusalMembersUnknown, "it is not known what some instance holds", "runbooks.md#it-refuses"},
 	{RefusalTargetNotOnline, "the target is not an online member", "group-replication.md#switchover"},
 	{RefusalTargetNewer,
 		"the target runs a later MySQL than other members, which cannot follow it", "group-replication.md#switchover"},
 	{RefusalGroupWithoutData,
-		"the group was made, and no instance has its data any more", "group-replication.md#limits"},
+		"the group existed, but no instance has its data any more", "group-replication.md#limits"},
 	{RefusalSplitBrain, "there are two groups with a quorum, or may be", "runbooks.md#it-refuses"},
-	{RefusalSurvivorFenced, "the one that would go on is fenced", "runbooks.md#it-refuses"},
-	{RefusalViewChanged, "members have come or gone since the recovery was asked for", "runbooks.md#it-refuses"},
+	{RefusalSurvivorFenced, "the instance that would lead the group is fenced", "runbooks.md#it-refuses"},
+	{RefusalViewChanged, "members joined or left since the recovery was requested", "runbooks.md#it-refuses"},
 }
 
 var orderRefusals = []row[Reason]{
@@ -350,7 +354,7 @@ var orderRefusals = []row[Reason]{
 	{OrderNotAThrowAway, "tables are checked in throw-away Clusters only: CHECK TABLE reads all data", ""},
 	{OrderBinaryRefused, "the manager's binary does not run here", ""},
 	{VouchNotAMember, "an instance that has no data yet vouches for nobody", ""},
-	{VouchOtherPrimary, "another is the primary, as far as is known to the instance that was asked to vouch", ""},
+	{VouchOtherPrimary, "the instance that was asked to vouch knows another primary", ""},
 	{VouchWithheldReason, "the instance promised to vouch for nobody below an epoch", ""},
 	{ControlForbidden, "the certificate of the caller may not use this route", ""},
 	{ControlBadRequest, "the request cannot be read", ""},

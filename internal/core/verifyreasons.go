@@ -39,7 +39,7 @@ var verifications = []row[Reason]{
 	{VerifyCopyRefused, "failed: Kubernetes refused to make the throw-away Cluster; the message has its words", ""},
 	{VerifyCopyGone, "failed: somebody deleted the throw-away Cluster before the end", ""},
 	{VerifyTooLong, "failed: it did not end within spec.backup.verify.maxDuration", ""},
-	{VerifyRestoreFailed, "failed: the restore does not go on; the message has the instance's words",
+	{VerifyRestoreFailed, "failed: the restore made no progress; the message has the instance's words",
 		"restore.md#what-is-refused-and-when"},
 	{VerifyNotOurs, "failed: the backups are of a deleted Cluster that had the same name; this Cluster has none there",
 		""},

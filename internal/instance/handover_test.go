@@ -164,7 +164,7 @@ func TestABinaryThatCannotTakeOverIsRefused(t *testing.T) {
 	}
 	takesOver := "#!/bin/sh\necho " + strconv.Itoa(HandoverFormat)
 	for _, c := range []struct{ about, binary, digest, want string }{
-		{"the volume is not locked", takesOver, "", "Busy: it has not got hold of its volume"},
+		{"the volume is not locked", takesOver, "", "Busy: it has not yet locked its own volume"},
 		{"the volume is locked now", takesOver, "0123", "BinaryDamaged: what arrived has the digest"},
 		{"it is of another format", "#!/bin/sh\necho 99", "",
 			"BinaryRefused: it takes over from managers that speak format 99"},

@@ -19,7 +19,7 @@ const (
 	// operationIsLong is when somebody should look at what an operation waits for.
 	operationIsLong = time.Minute
 	findOperator    = "kubectl get pods -A -l app.kubernetes.io/name=cnmsql,app.kubernetes.io/component=operator"
-	mendIt          = "mend what is said above; the operator notices by itself and goes on, if it runs: " + findOperator
+	mendIt          = "fix what is said above; the operator then continues by itself, if it runs: " + findOperator
 )
 
 // advise tells what the reader should do, the most urgent first.
@@ -46,22 +46,23 @@ func adviseOperator(f *Facts, r *Report) []string {
 	s := &f.Cluster.Status
 	switch {
 	case s.Phase == "":
-		return []string{"the operator has not looked at this Cluster; see that it runs: " + findOperator}
+		return []string{"the operator has not processed this Cluster; check that it runs: " + findOperator}
 	case s.ObservedGeneration != 0 && s.ObservedGeneration < f.Cluster.Generation:
-		return []string{"the operator has not looked at the last change of the spec, or a volume claim does not " +
-			"follow it yet; if that lasts, see its events (ActionFailed), and that the operator runs: " + findOperator}
+		return []string{"the operator has not processed the last change of the spec, or a volume claim is not " +
+			"changed yet; if that lasts, check its events (ActionFailed), and that the operator runs: " + findOperator}
 	case isStale(f):
 		return []string{
-			"what the operator said last may be old, for the primary does not answer; see that the operator runs: " +
+			"the operator's last report may be old, because the primary does not answer; check that the operator " +
+				"runs: " +
 				findOperator,
 			fmt.Sprintf("see why %s cannot be reached (kubectl get nodes; kubectl describe pod %s -n %s)", f.holder(),
 				f.holder(), f.Cluster.Namespace),
 		}
 	}
 	if r.Doubt != "" {
-		return []string{fmt.Sprintf("the operator last said %s, %s, which does not fit what is seen: %s. If it still "+
-			"does not in some seconds, no operator is at work: nothing is repaired, and no failover begins. See that "+
-			"the operator runs: %s",
+		return []string{fmt.Sprintf("the operator last reported %s, %s, which contradicts what is seen: %s. If it "+
+			"still does in some seconds, no operator is working: nothing is repaired, and no failover begins. Check "+
+			"that the operator runs: %s",
 			s.Phase, s.Diagnosis, r.Doubt, findOperator)}
 	}
 	return nil
@@ -147,20 +148,22 @@ func (group) adviseBlocked(f *Facts, r *Report) []string {
 		}
 	}
 	if r.Diagnosis == string(core.GroupUnknown) && mayWork(r.Group) {
-		return append([]string{"the group may be working. See whether the operator reaches the Pods (" + findOperator +
-			"). Delete nothing, and recover nothing before you know that those who do not answer are dead: " +
+		return append([]string{"the group may be working. Check whether the operator reaches the Pods (" +
+			findOperator +
+			"). Delete nothing, and recover nothing until you know that the instances that do not answer are dead: " +
 			"docs/runbooks.md#nobody-knows-how-a-group-is"}, out...)
 	}
 	if len(out) == 0 && r.Group.Online == 0 {
-		return []string{adviseOutage(f.Cluster) + " (it tells what that means before it asks back): " + recover}
+		return []string{adviseOutage(f.Cluster) + " (the command explains the effect, and asks for confirmation): " +
+			recover}
 	}
 	if r.Group.Online == 0 && recoversByItself(f.Cluster) {
 		out = append(out, "when all answer, and nothing else is in the way, the operator reboots the group by itself "+
 			"(spec.replication.groupReplication.recoverTotalOutage)")
 	}
-	return append(out, "members that come back alive bring the quorum back by themselves; those that were restarted "+
-		"cannot join a group that has none",
-		"only if they do not come back (it tells what may be lost before it asks back): "+recover)
+	return append(out, "members that reconnect restore the quorum by themselves; members that were restarted cannot "+
+		"join a group without a quorum",
+		"only if they do not come back (the command shows what may be lost, and asks for confirmation): "+recover)
 }
 
 // mayWork reports whether the members that do not say that they are out of the group could be its majority.
@@ -181,9 +184,10 @@ func adviseOutage(c *v1alpha1.Cluster) string {
 	const so = "all instances answer, and none is in the group: "
 	if recoversByItself(c) {
 		return so +
-			"what is said above tells whom the operator waits for, or why it leaves the group to you; it is rebooted on your word"
+			"the text above says for which instance the operator waits, or why it leaves the decision to you; to " +
+			"request the reboot"
 	}
-	return so + "it is rebooted only on your word"
+	return so + "the operator reboots it only at your request"
 }
 
 // recoversByItself reports whether the operator waits for no human after a total outage.
@@ -194,8 +198,8 @@ func recoversByItself(c *v1alpha1.Cluster) bool {
 
 // adviseOverride is the last resort.
 func adviseOverride(r *Report) string {
-	return fmt.Sprintf("only if nothing else helps and writes may be lost (it tells which before it asks back): "+
-		"kubectl cnmsql failover %s --to INSTANCE --accept-data-loss -n %s", r.Name, r.Namespace)
+	return fmt.Sprintf("only if nothing else helps and writes may be lost (the command shows which, and asks for "+
+		"confirmation): kubectl cnmsql failover %s --to INSTANCE --accept-data-loss -n %s", r.Name, r.Namespace)
 }
 
 // adviseFenced returns how to end each fence, because whoever fences an instance may have
@@ -207,7 +211,8 @@ func adviseFenced(f *Facts, r *Report) []string {
 		if name == f.holder() {
 			what = name + topologyOf(f.Cluster).fencing().standing
 		}
-		out = append(out, fmt.Sprintf("%s; when whoever did it agrees: kubectl cnmsql fence off %s %s -n %s", what,
+		out = append(out, fmt.Sprintf("%s; if the person who fenced it agrees: kubectl cnmsql fence off %s %s -n %s",
+			what,
 			r.Name, name, r.Namespace))
 	}
 	return out
@@ -287,7 +292,7 @@ func adviseDiverged(f *Facts, r *Report) []string {
 		case hasLost(r):
 			text += "keep its data until you have decided which copy is right"
 		case nobodyWrites(r):
-			text += "keep its data while nobody is known to take writes, for that copy may be needed"
+			text += "keep its data while no instance is known to take writes, because that copy may be needed"
 		default:
 			text += reclone("to give them up and copy it again", r, name)
 		}
@@ -299,7 +304,7 @@ func adviseDiverged(f *Facts, r *Report) []string {
 func adviseBroken(f *Facts, r *Report) []string {
 	var out []string
 	for _, name := range f.Cluster.Status.ReplicationBrokenInstances {
-		switch text := "mend what stopped replication of " + name; {
+		switch text := "fix what stopped replication of " + name; {
 		case slices.Contains(f.Cluster.Status.DivergedInstances, name), f.copyHinders(name):
 		case nobodyWrites(r), hasLost(r):
 			out = append(out, text)
@@ -337,10 +342,10 @@ func adviseWaiting(f *Facts, r *Report) []string {
 		return nil
 	}
 	if refused := f.refusedLogin(); len(refused) > 0 {
-		return []string{fmt.Sprintf("%s does not let %s log in: its manager makes the replication account "+
-			"as it should be within half a minute. If it does not, its log says why (kubectl logs %s -n %s), and the "+
-			"accounts are to be mended: docs/troubleshooting.md; a lower spec.mysql.semiSync.dataDurability would "+
-			"not attach them",
+		return []string{fmt.Sprintf("%s does not let %s log in: its manager makes the replication account as it "+
+			"should be within half a minute. If it does not, its log says why (kubectl logs %s -n %s), and you must "+
+			"repair the accounts: docs/troubleshooting.md; a lower spec.mysql.semiSync.dataDurability would not "+
+			"attach them",
 			r.Primary, strings.Join(refused, ", "), r.Primary, r.Namespace)}
 	}
 	lower := "spec.mysql.semiSync.dataDurability"

@@ -31,8 +31,8 @@ func adviseArchive(f *Facts, r *Report) []string {
 	}
 	take := backupCommandFor(r.Namespace, r.Name)
 	what := map[string]string{
-		backup.ArchiveTaken.Name: "the place in the object store is another Cluster's, perhaps a deleted one's of " +
-			"this name: give spec.backup.objectStore another path, and take a Backup: " + take,
+		backup.ArchiveTaken.Name: "this path in the object store belongs to another Cluster, perhaps a deleted one " +
+			"of this name: give spec.backup.objectStore another path, and take a Backup: " + take,
 		string(core.ReasonArchiveMoved): "nothing can be replayed before there is a Backup in the new store; take " +
 			"one: " + take,
 		string(core.ReasonArchiveGap): "transactions were purged before they were archived, and a Backup is made by " +
@@ -41,7 +41,7 @@ func adviseArchive(f *Facts, r *Report) []string {
 			"anything arrives (lastArchivedTime moves on): kubectl get clusters." + v1alpha1.GroupVersion.Group + " " +
 			r.Name + " -n " + r.Namespace + " -o jsonpath='{.status.continuousArchiving}'",
 	}[is.Reason]
-	return []string{fmt.Sprintf("mend the archive (%s), for what is not archived is lost with the volumes: %s",
+	return []string{fmt.Sprintf("fix the archive (%s), because what is not archived is lost with the volumes: %s",
 		is.Reason, cmp.Or(what, is.Message))}
 }
 
@@ -65,7 +65,7 @@ func adviseLastBackup(f *Facts, r *Report) []string {
 	if last.Status.Phase != v1alpha1.BackupFailed || last.IsOfEarlier(f.Cluster) {
 		return nil
 	}
-	return []string{fmt.Sprintf("the newest Backup, %s, FAILED (%s); see why, mend that, and take another one: %s; %s",
+	return []string{fmt.Sprintf("the newest Backup, %s, FAILED (%s); see why, fix that, and take another one: %s; %s",
 		last.Name, cmp.Or(last.Status.Reason, "no reason"), listCommandFor(r), backupCommandFor(r.Namespace, r.Name))}
 }
 
@@ -76,6 +76,6 @@ func adviseVerified(f *Facts, r *Report) []string {
 	if is == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("the backups could not be verified (%s); see what was found, mend that, and try "+
+	return []string{fmt.Sprintf("the backups could not be verified (%s); see what was found, fix that, and try "+
 		"again: %s; kubectl cnmsql backup verify %s -n %s", is.Reason, listCommandFor(r), r.Name, r.Namespace)}
 }

@@ -28,10 +28,9 @@ func adviseSlow(f *Facts, r *Report) []string {
 	}
 	if !f.topology().ElectsByItself() && op.Kind == string(core.OperationFailover) &&
 		op.Step == string(core.StepPromote) {
-		out = append(out, fmt.Sprintf("see what hinders %s, which was promoted: "+
-			"kubectl logs %[1]s -c %s -n %s --tail 50. "+
-			"If it does not reach the API server, and nobody is promoted instead, mend that, or delete its Pod, never "+
-			"with --force: kubectl delete pod %[1]s -n %[3]s", op.To, layout.Container, r.Namespace))
+		out = append(out, fmt.Sprintf("see what hinders %s, which was promoted: kubectl logs %[1]s -c %s -n %s "+
+			"--tail 50. If it does not reach the API server, and nobody is promoted instead, fix that, or delete its "+
+			"Pod, never with --force: kubectl delete pod %[1]s -n %[3]s", op.To, layout.Container, r.Namespace))
 	}
 	return append(out, fmt.Sprintf("the %s takes long; see what the operator says: kubectl get events -n %s "+
 		"--field-selector involvedObject.name=%s, and its log (%s)", op.Kind, r.Namespace, r.Name, findOperator))
@@ -44,7 +43,7 @@ func advisePromoting(f *Facts, r *Report, isLong bool) []string {
 	switch mayReturn := f.mayReturn(op.From); {
 	case mayReturn && f.Cluster.Spec.MaxSwitchoverPause > 0 && !isLong:
 		return []string{fmt.Sprintf("nothing: if %s does not take writes within spec.maxSwitchoverPause (%s), %s "+
-			"takes them again. To have that at once: %s", op.To, f.pause(), op.From, back)}
+			"takes them again. To have that now: %s", op.To, f.pause(), op.From, back)}
 	case mayReturn && isLong:
 		return []string{fmt.Sprintf("to have %s take writes again: %s", op.From, back)}
 	case isLong:

@@ -64,7 +64,8 @@ func TestToDoNamesWhatBackupsNeed(t *testing.T) {
 		backups []v1alpha1.Backup
 		want    string
 	}{
-		"it fails":     {archiveFails(), nil, "mend the archive (ArchivingFailed), for what is not archived is lost"},
+		"it fails": {archiveFails(), nil, "fix the archive (ArchivingFailed), because what is not archived is " +
+			"lost"},
 		"it is behind": {archiveBehind(), nil, "kubectl get clusters.mysql.cnmsql.co demo -n shop -o jsonpath"},
 		"a gap":        {gap(), nil, "see that it completes: kubectl cnmsql backup list demo -n shop"},
 		"taken":        {taken, nil, "give spec.backup.objectStore another path"},

@@ -121,7 +121,7 @@ func (f *Facts) holder() string { return holderOf(&f.Cluster.Status) }
 
 func writableByDiagnosis(f *Facts, primary string) (Writable, string) {
 	diagnosis := f.Cluster.Status.Diagnosis
-	because := fmt.Sprintf("the operator's last word of %s is %s; the instance itself ", primary,
+	because := fmt.Sprintf("the operator last reported %s as %s; the instance itself ", primary,
 		cmp.Or(diagnosis, "missing"))
 	if f.Live[primary].Problem != "" {
 		because += "does not answer"
@@ -131,10 +131,10 @@ func writableByDiagnosis(f *Facts, primary string) (Writable, string) {
 	switch d := core.Diagnosis(diagnosis); {
 	case d.IsWell():
 		if f.Live[primary].Problem != "" {
-			return WritableUnknown, because + ": if the operator does not run, its word is old"
+			return WritableUnknown, because + ": if the operator does not run, its report is old"
 		}
 		if odd := unseen(f); odd != "" {
-			return WritableUnknown, because + ", and that word does not fit what is seen: " + odd
+			return WritableUnknown, because + ", and that report contradicts what is seen: " + odd
 		}
 		return WritableYes, because
 	case d.IsUnreachable(), d == core.PrimaryLostTransactions, d == "":

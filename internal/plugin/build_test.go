@@ -128,10 +128,10 @@ func blocked() *Facts {
 	f := healthy()
 	f.phase(core.PhaseBlocked, core.PrimaryUnreachableReplicasLost, "demo-1 may still take writes on n1 "+
 		"(PrimaryUnreachableReplicasLost: neither can its manager be reached, nor do replicas receive from it): its "+
-		"manager does not answer and its kubelet has not reported its end. So nobody is promoted. Do one: (1) "+
-		"Bring n1 or its network back. (2) Only if n1 is powered off, not merely cut off: kubectl taint node n1 "+
-		"node.kubernetes.io/out-of-service=nodeshutdown:NoExecute. (3) Give up what the one that you promote does not "+
-		"hold: kubectl cnmsql failover demo --to INSTANCE --accept-data-loss")
+		"manager does not answer, and its kubelet has not reported that its container ended. So the operator "+
+		"promotes nobody. Do one: (1) Bring n1 or its network back. (2) Only if n1 is powered off, not merely cut "+
+		"off: kubectl taint node n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute. (3) Accept the loss of "+
+		"writes that the promoted instance lacks: kubectl cnmsql failover demo --to INSTANCE --accept-data-loss")
 	s := &f.Cluster.Status
 	s.ReadyInstances, s.PrimaryFailingSince = 2, at(4*time.Minute)
 	s.Operation = &v1alpha1.OperationStatus{Kind: "Failover", Step: string(core.StepProve), From: "demo-1",
@@ -261,7 +261,7 @@ func notPermitted() *Facts {
 func fencedPrimary() *Facts {
 	f := healthy()
 	f.phase(core.PhaseBlocked, core.PrimaryFenced,
-		"demo-1, the primary, is fenced by somebody: nobody takes writes, and nobody takes over. To end it: "+
+		"a human fenced the primary demo-1: no instance takes writes, and the operator promotes none. To end this: "+
 			"kubectl cnmsql fence off demo demo-1")
 	f.Cluster.Status.FencedInstances, f.Cluster.Status.ReadyInstances = []string{"demo-1", "demo-3"}, 1
 	for _, name := range f.Cluster.Status.FencedInstances {
@@ -284,8 +284,9 @@ func bounded() *Facts {
 	s := &f.Cluster.Status
 	s.LastFailoverTimestamp = at(7 * time.Minute)
 	s.Operation.Step = string(core.StepDelay)
-	f.phase(core.PhaseBlocked, core.PrimaryUnreachableReplicasLost, "the primary demo-1 fails "+
-		"(PrimaryUnreachableReplicasLost), and is not replaced: spec.failoverPolicy.minTimeBetweenFailovers is 10m0s, and the last failover was at 02:53:00 UTC")
+	f.phase(core.PhaseBlocked, core.PrimaryUnreachableReplicasLost, "the primary demo-1 is failing "+
+		"(PrimaryUnreachableReplicasLost), but the operator does not replace it yet: "+
+		"spec.failoverPolicy.minTimeBetweenFailovers is 10m0s, and the last failover was at 02:53:00 UTC")
 	s.Blocked = &v1alpha1.Notice{Reason: string(core.RefusalTooSoon), Message: s.PhaseReason, Since: at(time.Minute)}
 	// demo-2 found itself what it has and its primary had not.
 	s.DivergedInstances = []string{"demo-2"}

@@ -48,14 +48,14 @@ func TestAHealthyClusterThatLacksAnInstanceIsDoubted(t *testing.T) {
 		x.change(f)
 		r := Build(*f)
 		todo := strings.Join(r.ToDo, "\n")
-		if r.Doubt != x.want || strings.Contains(todo, "does not fit what is seen") != (x.want != "") {
+		if r.Doubt != x.want || strings.Contains(todo, "contradicts what is seen") != (x.want != "") {
 			t.Errorf("%s: want %q, got %q and %q", name, x.want, r.Doubt, todo)
 		}
 		var out strings.Builder
 		if err := WriteTable(&out, r); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(out.String(), "DOES NOT FIT: "+x.want) != (x.want != "") {
+		if strings.Contains(out.String(), "CONTRADICTS what is seen: "+x.want) != (x.want != "") {
 			t.Errorf("%s: %s", name, out.String())
 		}
 	}
@@ -93,7 +93,7 @@ func TestTheListDoubtsAnOperatorThatSaysNothingOfALostPod(t *testing.T) {
 		want    []string
 	}{
 		{true, []string{"demo-1", "demo-2", "demo-3"}, []string{"Healthy yes", "compared only with which Pods"}},
-		{true, []string{"demo-2", "demo-3"}, []string{"Healthy unknown", "DOES NOT FIT what is seen: demo-1"}},
+		{true, []string{"demo-2", "demo-3"}, []string{"Healthy unknown", "CONTRADICTS what is seen: demo-1"}},
 		{true, nil, []string{"Healthy unknown", "demo-1 has no Pod, demo-2 has no Pod, demo-3 has no Pod"}},
 		{false, nil, []string{"Healthy yes", "compared with nothing, because Pods could not be read (jo may not)"}},
 	} {
@@ -116,7 +116,7 @@ func TestOfAPrimaryThatHangsNobodyKnowsWhetherItTakesWrites(t *testing.T) {
 		"async": {healthy(), "demo-1", "demo-1's mysqld runs and does not answer"},
 		"group": {online(), "demo-1", "demo-1's mysqld runs and does not answer"},
 		"elected meanwhile": {deposed(), "demo-2", "demo-1 says that it is not the primary of a group with a quorum, " +
-			"and demo-2 did not tell"},
+			"and demo-2 did not say"},
 	} {
 		x.f.live(x.hangs).State, x.f.live(x.hangs).Server = core.Hung, nil
 		if r := Build(*x.f); r.Writable != WritableUnknown || !strings.Contains(r.WritableBecause, x.want) {

@@ -44,7 +44,7 @@ takes writes, and which will not go on by itself. To change a primary that works
 	}
 	cmd.Flags().StringVar(&to, "to", "", "the instance to promote, by name or number")
 	cmd.Flags().BoolVar(&accept, "accept-data-loss", false, "writes that the instance does not hold may be lost")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask back")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long to follow; the request itself stays")
 	return cmd
 }
@@ -100,7 +100,7 @@ func (o *overrider) failOver(ctx context.Context, instance string, timeout time.
 		return fmt.Errorf("writing the annotation %s of Cluster %s: %w (the right to patch clusters is needed)",
 			v1alpha1.AnnotationAcceptLoss, c.Name, explain(err))
 	}
-	o.say("Asked for %s to be promoted whatever is lost, after epoch %d.", to, epoch)
+	o.say("Requested the promotion of %s, whatever is lost, after epoch %d.", to, epoch)
 	return o.await(ctx, asked, to, epoch, before, timeout)
 }
 
@@ -118,13 +118,15 @@ func mayOverride(c *v1alpha1.Cluster, to string, said words) error {
 		return fmt.Errorf("cluster %s has no primary yet (%s); the first one is chosen by the operator", c.Name,
 			cmp.Or(s.PhaseReason, "the operator has not looked at it"))
 	case core.Diagnosis(s.Diagnosis).TakesWrites() && !said[s.Promotion.Instance].Report.Known():
-		return fmt.Errorf("the operator's last word is that the primary %s takes writes (%s), and %s does not answer "+
-			"from here (%s). If the operator does not run, that word is old, and nobody would carry this out: nothing was done. See that it runs (%s), give it half a minute, and look again: kubectl cnmsql status %s -n %s",
+		return fmt.Errorf("nothing was done: the operator last reported that the primary %s takes writes (%s), but "+
+			"%s does not answer from here (%s). If the operator does not run, that report is old, and a request "+
+			"would have no effect. Check that it runs (%s), wait half a minute, and look again: kubectl cnmsql "+
+			"status %s -n %s",
 			s.Promotion.Instance, s.Diagnosis, s.Promotion.Instance, cmp.Or(said[s.Promotion.Instance].Problem,
 				"it was not asked"), findOperator, c.Name, c.Namespace)
 	case s.Diagnosis == string(core.PrimaryFollows) && !(takesOver(c) && to == s.Promotion.Instance):
-		return fmt.Errorf("the primary %s of %s follows %s, and nobody takes writes, so that there is nothing to "+
-			"override and nothing was done. To take over from %[3]s: set spec.replica.enabled: false; to have another "+
+		return fmt.Errorf("nothing was done: the primary %s of %s follows %s, and no instance takes writes, so there "+
+			"is nothing to override. To take over from %[3]s: set spec.replica.enabled: false; to have another "+
 			"instance follow it: kubectl cnmsql promote %s %s -n %s", s.Promotion.Instance, c.Name,
 			s.Promotion.Follows, c.Name, to, c.Namespace)
 	case s.Diagnosis == string(core.PrimaryLostTransactions):
@@ -146,14 +148,15 @@ func mayOverrideNow(c *v1alpha1.Cluster, to string, said words) error {
 	for name, w := range said {
 		if r, known := w.Report.Get(); known && r.TakesWrites() && name != to {
 			return fmt.Errorf("%s answers from here and TAKES WRITES in epoch %d, though the operator does not reach "+
-				"it: clients are served, nobody has to be promoted, and nothing was done. With %s there would be two "+
-				"primaries for certain. Mend the network between the operator and %s", name, r.WritableEpoch, to, name)
+				"it: clients are served, nobody has to be promoted, and nothing was done. Promoting %s would "+
+				"certainly make two primaries. Fix the network between the operator and %s", name, r.WritableEpoch, to,
+				name)
 		}
 	}
 	r, known := said[to].Report.Get()
 	if known && (r.State != core.Running || r.Data != core.DataPopulated || r.Server == nil) {
 		return fmt.Errorf("%s cannot be promoted, and nothing was done: its mysqld does not serve the cluster's data "+
-			"(%s). Mend that first, or choose another: kubectl cnmsql status %s -n %s", to,
+			"(%s). Fix that first, or choose another: kubectl cnmsql status %s -n %s", to,
 			describeState(&r), c.Name, c.Namespace)
 	}
 	return nil
@@ -205,10 +208,11 @@ func whoWroteLast(s *v1alpha1.ClusterStatus, to string, said words) string {
 			silent = append(silent, name)
 		}
 	}
-	text := fmt.Sprintf("Promoting %s. The status is of the past (epoch %d). Who took writes last is NOT KNOWN", to,
+	text := fmt.Sprintf("Promoting %s. The status is outdated (epoch %d). Which instance took writes last is NOT "+
+		"KNOWN", to,
 		s.PrimaryEpoch)
 	if len(silent) == 0 {
-		return text + "; of those who answer from here, no other takes any now."
+		return text + "; of the instances that answer from here, no other takes writes now."
 	}
 	return text + ": " + strings.Join(silent, ", ") + " did not answer, and may take writes now."
 }
@@ -222,12 +226,12 @@ func whoElseWrites(s *v1alpha1.ClusterStatus, to string, said words) []string {
 		return []string{whoWroteLast(s, to, said)}
 	}
 	if s.Promotion.Follows != "" && to == former {
-		return []string{fmt.Sprintf("%s is to take writes, and to follow %s no more (epoch %d).", to,
+		return []string{fmt.Sprintf("%s will take writes, and no longer follow %s (epoch %d).", to,
 			s.Promotion.Follows, s.PrimaryEpoch)}
 	}
 	if to == former {
-		return []string{fmt.Sprintf("Promoting %s again (epoch %d): it is the last that was permitted to take "+
-			"writes, so that no other takes any.", to, s.PrimaryEpoch)}
+		return []string{fmt.Sprintf("Promoting %s again (epoch %d): it was promoted last, so no other instance takes "+
+			"writes.", to, s.PrimaryEpoch)}
 	}
 	promoting := fmt.Sprintf("Promoting %s after %s (epoch %d)", to, former, s.PrimaryEpoch)
 	switch r, known := said[former].Report.Get(); {
@@ -241,7 +245,7 @@ func whoElseWrites(s *v1alpha1.ClusterStatus, to string, said words) []string {
 	}
 	return []string{
 		fmt.Sprintf("%s, WITHOUT A PROOF that %s takes no writes.", promoting, former),
-		fmt.Sprintf("If %s lives on somewhere, both take writes, and what it takes from now on is lost.", former),
+		fmt.Sprintf("If %s still runs somewhere, both take writes, and what it takes from now on is lost.", former),
 	}
 }
 

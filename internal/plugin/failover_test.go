@@ -22,12 +22,12 @@ func TestAStatusOfThePastDoesNotTellWhoTookWritesLast(t *testing.T) {
 		want    string
 	}{
 		"the operator says so": {core.RefusalStatusRegressed, words{"demo-1": heard("demo-1", 4), "demo-3": {}},
-			"Who took writes last is NOT KNOWN: demo-3 did not answer, and may take writes now."},
+			"Which instance took writes last is NOT KNOWN: demo-3 did not answer, and may take writes now."},
 		"an instance has seen a later one": {core.RefusalNoProof,
 			words{"demo-1": heard("demo-1", 4), "demo-2": heard("demo-2", 6), "demo-3": {}},
-			"Who took writes last is NOT KNOWN: demo-3 did not answer, and may take writes now."},
+			"Which instance took writes last is NOT KNOWN: demo-3 did not answer, and may take writes now."},
 		"all answer": {core.RefusalStatusRegressed, words{"demo-1": heard("demo-1", 4), "demo-2": heard("demo-2", 6)},
-			"of those who answer from here, no other takes any now."},
+			"of the instances that answer from here, no other takes writes now."},
 	} {
 		s := blocked().Cluster.Status
 		s.Blocked = &v1alpha1.Notice{Reason: string(r.blocked)}

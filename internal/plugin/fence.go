@@ -50,7 +50,7 @@ func fenceSwitch(k *kube, use, short string, on bool) *cobra.Command {
 	cmd.Flags().DurationVar(&timeout, "timeout", requestLimit, "how long to wait for the operator; the request "+
 		"itself stays")
 	if on {
-		cmd.Flags().BoolVar(&yes, "yes", false, "do not ask back when the instance is the primary")
+		cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation when the instance is the primary")
 	}
 	return cmd
 }

@@ -28,7 +28,7 @@ func takingOver() *Facts {
 	f := following()
 	f.Cluster.Spec.Replica.Enabled = new(bool)
 	s := &f.Cluster.Status
-	s.Phase, s.PhaseReason = string(core.PhaseBlocked), "demo-1 is to take writes, and it is not known whether it has "+
+	s.Phase, s.PhaseReason = string(core.PhaseBlocked), "demo-1 is to take over, but it is not known whether it has "+
 		"all that old has executed: connection refused"
 	s.Blocked = &v1alpha1.Notice{Reason: string(core.RefusalTakeOver), Message: s.PhaseReason}
 	f.Live["demo-1"].Report.Source = &core.Source{Name: "old", Problem: "connection refused"}

@@ -21,8 +21,9 @@ func expelled() *Facts {
 
 func (s *scene) recoverer() *recoverer { return &recoverer{caller: s.caller} }
 
-const expelledLacks = "demo-1, which would go on, lacks " + groupName + ":1001-1100, which was seen in the group, " +
-	"and is in the view 17:5, which is older than 17:7, the last that was seen; the primary that was seen last is demo-2."
+const expelledLacks = "demo-1, which would lead the group, lacks " + groupName +
+	":1001-1100, which was seen in the group, " +
+	"and is in view 17:5, older than 17:7, the last view that was seen; the last primary that was seen is demo-2."
 
 func TestRecoverNamesWhatWasSeenInTheGroupAndIsNotThere(t *testing.T) {
 	s := newScene(t, expelled().Cluster, nil).pods()
@@ -39,7 +40,8 @@ func TestRecoverAtALossAcceptsItForThatInstanceAndEpoch(t *testing.T) {
 		if got, _ := s.annotation(s.cluster(), v1alpha1.AnnotationAcceptLoss); got != "demo-1@4" {
 			s.t.Errorf("accepted: %q", got)
 		}
-		s.warn(core.ReasonQuorumForced, "as a human asked for, demo-1 goes on with demo-1 as the whole group")
+		s.warn(core.ReasonQuorumForced, "as a human requested, demo-1 forces the quorum with demo-1 as the whole "+
+			"group")
 		s.carryOut(func(st *v1alpha1.ClusterStatus) {
 			st.PrimaryEpoch++
 			st.GroupReplication.HasQuorum, st.Diagnosis = true, string(core.PrimaryHealthy)

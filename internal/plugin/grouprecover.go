@@ -21,12 +21,12 @@ func groupRecoverCommand(k *kube) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "recover CLUSTER",
-		Short: "Have a group that lost its quorum go on with those who are left: the last resort",
-		Long: `Have a group that lost its quorum go on with those who are left, or reboot it when nobody
-is left. It tells who that is, what may be lost and where two groups may come of it, and asks
-back. The operator itself looks again, and refuses when it cannot prove who holds everything,
-or when it has seen in the group what the one lacks that would go on: --accept-data-loss gives
-that up.`,
+		Short: "Recover a group that lost its quorum, with the remaining members: the last resort",
+		Long: `Recover a group that lost its quorum with the remaining members, or reboot it when no
+member is left. The command shows which instances recover the group, what may be lost and
+whether two groups may be the result, and asks for confirmation. The operator checks again,
+and refuses when it cannot prove which instance holds everything, or when the instance that
+would lead the group lacks what was seen in it: --accept-data-loss gives that up.`,
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := k.open()
@@ -37,9 +37,9 @@ that up.`,
 			return r.recover(cmd.Context(), timeout)
 		},
 	}
-	cmd.Flags().BoolVar(&accept, "accept-data-loss", false, "what was seen in the group, and the one lacks that goes "+
-		"on, may be lost")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask back")
+	cmd.Flags().BoolVar(&accept, "accept-data-loss", false, "what was seen in the group, and the leading instance "+
+		"lacks, may be lost")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long to follow; the request itself stays")
 	return cmd
 }
@@ -165,27 +165,29 @@ func consequences(o *core.Observation, plan whatif.Recovery) []string {
 	case plan.Refusal != "":
 		return []string{
 			fmt.Sprintf("As things look from here, the operator would REFUSE (%s): %s.", plan.Refusal, plan.Because),
-			"It may see more, and looks for itself. Who goes on, and what is lost, cannot be told from here."}
+			"It may see more, and checks for itself. Which instances would recover the group, and what would be " +
+				"lost, is not known from here."}
 	case plan.Because != "":
 		return []string{"As things look from here, the operator does not carry it out at once: " + plan.Because + "."}
 	case plan.Anew && len(plan.LeftOut) > 0:
-		out := []string{fmt.Sprintf("Nobody is left in the group: %s, which holds all that those hold whom the group "+
-			"went on with, reboots it.", plan.Lead), whoReturns(plan)}
+		out := []string{fmt.Sprintf("No member is left in the group: %s, which holds all that the instances hold "+
+			"that are not excluded, reboots it.", plan.Lead), whoReturns(plan)}
 		return slices.Concat(out, lostWith(o, plan), splitBy(o, plan))
 	case plan.Anew:
 		return []string{
-			fmt.Sprintf("Nobody is left in the group, and all instances are known: %s, which holds all that any of "+
+			fmt.Sprintf("No member is left in the group, and all instances answer: %s, which holds all that any of "+
 				"them holds, reboots the group; the others join it.", plan.Lead),
 			lostWithVolumes(o, plan) +
-				" Two groups cannot come of it while every instance says that it is in none."}
+				" This cannot make two groups while every instance says that it is in none."}
 	}
 	return slices.Concat([]string{goesOn(plan) + ".", whoReturns(plan)}, lostWith(o, plan), splitBy(o, plan))
 }
 
 func whoReturns(plan whatif.Recovery) string {
-	return "Left out: " + cmp.Or(strings.Join(plan.LeftOut, ", "), "nobody") + ". Who of them comes back and holds " +
-		"nothing else than " + strings.Join(plan.Members, ", ") +
-		" joins again by itself. Who had received more is kept out as diverged, with its data, until you have looked at it and recreate it (reinit)."
+	return "Excluded: " + cmp.Or(strings.Join(plan.LeftOut, ", "), "nobody") + ". An excluded instance that holds " +
+		"nothing beyond " + strings.Join(plan.Members, ", ") +
+		" joins again by itself. One that had received more is kept out as diverged, with its data, until you have " +
+		"checked it and recreate it (reinit)."
 }
 
 func goesOn(plan whatif.Recovery) string {
@@ -193,9 +195,9 @@ func goesOn(plan whatif.Recovery) string {
 		return "the group of " + strings.Join(plan.Members, ", ") + ", which has a quorum, is taken as the whole group"
 	}
 	if len(plan.Members) == 1 {
-		return plan.Lead + " goes on alone as the whole group"
+		return plan.Lead + " continues alone as the whole group"
 	}
-	return plan.Lead + " goes on with " + strings.Join(plan.Members, ", ") + " as the whole group"
+	return plan.Lead + " continues with " + strings.Join(plan.Members, ", ") + " as the whole group"
 }
 
 // lostWithVolumes returns the sentences about acknowledged writes that nobody holds any more: what was seen in
@@ -249,8 +251,8 @@ func lostWith(o *core.Observation, plan whatif.Recovery) []string {
 }
 
 // twoGroups is what comes of a recovery beside a group that takes writes.
-const twoGroups = "Then there are two groups after this, and the writes of one of them are lost. Make sure first that " +
-	"their mysqld are dead: Nodes switched off, or Pods gone by the kubelet's word."
+const twoGroups = "After this there are then two groups, and the writes of one of them are lost. First make sure " +
+	"that their mysqld is dead: nodes switched off, or Pods that the kubelet reported as ended."
 
 // splitBy tells whether those who are left out may be a group of their own. A lead that is in no group
 // any more cannot tell of how many they would be the majority.
@@ -267,18 +269,20 @@ func splitBy(o *core.Observation, plan whatif.Recovery) []string {
 	names := strings.Join(alive, ", ")
 	switch {
 	case len(alive) == 0:
-		return []string{"Danger of a split brain: none is seen, for all who are left out say that they are in no group."}
+		return []string{"Danger of a split brain: none is seen, because all excluded instances say that they are in " +
+			"no group."}
 	case len(view.Members) == 0:
 		return []string{fmt.Sprintf("DANGER OF A SPLIT BRAIN: %s do not say that they are in no group. If they live, "+
 			"they may be a group of their own, and TAKE WRITES NOW.", names), twoGroups}
 	case 2*len(alive) > len(view.Members):
 		return []string{
-			fmt.Sprintf("DANGER OF A SPLIT BRAIN: if %s live and only cannot be reached, they are a majority (%d of "+
-				"%d members) and TAKE WRITES NOW, with a primary of their own.", names, len(alive), len(view.Members)),
+			fmt.Sprintf("DANGER OF A SPLIT BRAIN: if %s still run and are only unreachable, they are a majority (%d "+
+				"of %d members) and TAKE WRITES NOW, with a primary of their own.", names, len(alive),
+				len(view.Members)),
 			twoGroups}
 	default:
 		return []string{fmt.Sprintf("Danger of a split brain: %s are no majority (%d of %d members) and cannot take "+
-			"writes by themselves, if nobody forces their quorum, too.", names, len(alive), len(view.Members))}
+			"writes by themselves, unless their quorum is forced, too.", names, len(alive), len(view.Members))}
 	}
 }
 
@@ -325,16 +329,16 @@ func (r *recoverer) await(ctx context.Context, c *v1alpha1.Cluster, epoch int64,
 	if e := r.newEvent(ctx, last, before, because(core.ReasonQuorumForced, core.ReasonTotalOutage)); e != nil {
 		r.say("%s: %s", e.Reason, e.Note)
 	}
-	r.say("The group of %s has its quorum again; %s is the primary. See who comes back, and whether anybody holds "+
-		"what it lacks: kubectl cnmsql group status %s -n %s -w", last.Name, s.CurrentPrimary,
+	r.say("The group of %s has its quorum again; %s is the primary. Check which instances come back, and whether one "+
+		"holds what the group lacks: kubectl cnmsql group status %s -n %s -w", last.Name, s.CurrentPrimary,
 		last.Name, last.Namespace)
 	return nil
 }
 
 func (r *recoverer) unanswered(c *v1alpha1.Cluster, after time.Duration) error {
 	if _, asked := c.Annotations[v1alpha1.AnnotationForceQuorum]; asked {
-		return fmt.Errorf("nobody answered within %s; last: %s. THE REQUEST STAYS, and counts when the operator sees "+
-			"it: see that it runs (%s). To take it back: kubectl annotate cluster %s -n %s %s-",
+		return fmt.Errorf("the operator did not answer within %s; last: %s. THE REQUEST STAYS, and counts when the "+
+			"operator sees it: check that it runs (%s). To take it back: kubectl annotate cluster %s -n %s %s-",
 			after, progress(&c.Status), findOperator, c.Name, c.Namespace, v1alpha1.AnnotationForceQuorum)
 	}
 	return fmt.Errorf("the operator has begun, but the group has no quorum after %s; last: %s. To follow: kubectl "+

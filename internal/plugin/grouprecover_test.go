@@ -13,7 +13,7 @@ import (
 )
 
 func recovered(s *scene) {
-	s.warn(core.ReasonQuorumForced, "as a human asked for, demo-3 goes on with demo-3 as the whole group")
+	s.warn(core.ReasonQuorumForced, "as a human requested, demo-3 forces the quorum with demo-3 as the whole group")
 	s.carryOut(func(st *v1alpha1.ClusterStatus) { st.PrimaryEpoch++ })
 	s.decide(func(st *v1alpha1.ClusterStatus) {
 		st.GroupReplication.HasQuorum, st.CurrentPrimary, st.Diagnosis = true, "demo-3", string(core.PrimaryHealthy)
@@ -31,12 +31,14 @@ func TestRecoverTellsWhoIsLeftWhatIsLostAndTheDanger(t *testing.T) {
 	for _, text := range []string{
 		"  demo-1: NOT KNOWN: no answer within 3s",
 		"  demo-3: ONLINE SECONDARY, but has lost the majority; holds 1000 transactions",
-		"demo-3 goes on alone as the whole group.",
-		"Left out: demo-1, demo-2. Who of them comes back and holds nothing else than demo-3 joins again by itself. Who had received more is kept out as diverged",
+		"demo-3 continues alone as the whole group.",
+		"Excluded: demo-1, demo-2. An excluded instance that holds nothing beyond demo-3 joins again by itself. One " +
+			"that had received more is kept out as diverged",
 		"What demo-1, demo-2 hold is NOT KNOWN. A write is acknowledged when a majority has received it: those that only they have received are lost.",
-		"DANGER OF A SPLIT BRAIN: if demo-1, demo-2 live and only cannot be reached, they are a majority (2 of 3 members) and TAKE WRITES NOW",
+		"DANGER OF A SPLIT BRAIN: if demo-1, demo-2 still run and are only unreachable, they are a majority (2 of 3 " +
+			"members) and TAKE WRITES NOW",
 		"Type the name of the cluster (demo) to ask for it:",
-		"QuorumRecoveryForced: as a human asked for, demo-3 goes on",
+		"QuorumRecoveryForced: as a human requested, demo-3 forces the quorum",
 		"The group of demo has its quorum again; demo-3 is the primary.",
 	} {
 		s.mustSay(text)
@@ -72,7 +74,7 @@ func TestRecoverIsRefusedWhileSomebodyHoldsMoreAndAnotherIsNotKnown(t *testing.T
 	s.answers("no\n")
 	mustFail(t, s.recoverer().recover(t.Context(), time.Second), "nothing was done")
 	s.mustSay("the operator would REFUSE (MembersUnknown): the recovery of the quorum was refused: demo-1 holds " +
-		"transactions that those who are still online lack")
+		"transactions that the online members lack")
 }
 
 func TestRecoverOfAMinorityLeftOutIsLessDangerous(t *testing.T) {
@@ -94,7 +96,7 @@ func TestRecoverOfATotalOutageMakesTheGroupAnew(t *testing.T) {
 	mustFail(t, err, "THE REQUEST STAYS")
 	mustFail(t, err, "To take it back: kubectl annotate cluster demo -n shop cnmsql.cnmsql.co/force-quorum-recovery-")
 	s.mustSay("demo-2, which holds all that any of them holds, reboots the group")
-	s.mustSay("No loss is known. Two groups cannot come of it")
+	s.mustSay("No loss is known. This cannot make two groups")
 }
 
 func TestRecoverTellsWhatNobodyHoldsAnyMore(t *testing.T) {
@@ -103,7 +105,7 @@ func TestRecoverTellsWhatNobodyHoldsAnyMore(t *testing.T) {
 	s := newScene(t, f.Cluster, nil).pods()
 	s.managers(f)
 	mustFail(t, s.recoverer().recover(t.Context(), time.Second), "nobody answered")
-	s.mustSay("LOST, as far as is known: no instance holds any more what was seen before (" + groupName +
+	s.mustSay("LOST, as far as is known: no instance still holds what was seen before (" + groupName +
 		":1011-1015).")
 	if strings.Contains(s.out.String(), "No loss is known") {
 		t.Errorf("it says %s", s.out.String())
@@ -149,7 +151,7 @@ func TestRecoverWarnsOfThoseLeftOutWhoMayBeInAGroupForAllThatIsKnown(t *testing.
 			s.managers(f)
 			s.answers("no\n")
 			mustFail(t, s.recoverer().recover(t.Context(), time.Second), "nothing was done")
-			s.mustSay("Left out: demo-3.")
+			s.mustSay("Excluded: demo-3.")
 			s.mustSay(c.want)
 		})
 	}

@@ -101,8 +101,8 @@ func unheard() *Facts {
 	f := online()
 	f.gone("demo-1", "demo-2")
 	f.Reference, f.Cluster.Status.GroupReplication.HasQuorum = nil, false
-	f.phase(core.PhaseBlocked, core.GroupUnknown, "too few members can be asked to tell whether the group has its "+
-		"quorum (demo-1 UNKNOWN, demo-2 UNKNOWN, demo-3 ONLINE): nothing is done")
+	f.phase(core.PhaseBlocked, core.GroupUnknown, "too few members answer to tell whether the group has its quorum "+
+		"(demo-1 UNKNOWN, demo-2 UNKNOWN, demo-3 ONLINE): the operator changes nothing")
 	return f
 }
 
@@ -139,7 +139,9 @@ func untold() *Facts {
 	f.Cluster.Spec.Replication.GroupReplication =
 		&v1alpha1.GroupReplicationSpec{RecoverTotalOutage: v1alpha1.TotalOutageAutomatic}
 	f.phase(core.PhaseBlocked, core.GroupQuorumLost, "the group has lost its quorum (demo-1 OFFLINE, demo-2 OFFLINE, "+
-		"demo-3 OFFLINE): writes wait. The operator does not reboot the group by itself: demo-2 was told to reboot the group, and nothing has come of it: that is not tried a second time. Look into that; then: kubectl cnmsql group recover demo")
+		"demo-3 OFFLINE): writes wait. The operator does not reboot the group by itself: demo-2 was told to reboot "+
+		"the group, without effect: the operator does not try it a second time. Check that; then: kubectl cnmsql "+
+		"group recover demo")
 	return f
 }
 
@@ -148,8 +150,10 @@ func awaited() *Facts {
 	f := untold()
 	f.gone("demo-3")
 	f.Cluster.Status.ReadyInstances = 0
-	f.phase(core.PhaseBlocked, core.GroupUnknown, "too few members can be asked to tell whether the group has its "+
-		"quorum (demo-1 OFFLINE, demo-2 OFFLINE, demo-3 UNKNOWN): nothing is done. demo-1, demo-2 are back, and in no group. The operator waits for demo-3 (no answer): it reboots the group when all instances answer, and one holds all that the others hold. Or, if it is gone for good: kubectl cnmsql group recover demo")
+	f.phase(core.PhaseBlocked, core.GroupUnknown, "too few members answer to tell whether the group has its quorum "+
+		"(demo-1 OFFLINE, demo-2 OFFLINE, demo-3 UNKNOWN): the operator changes nothing. demo-1, demo-2 are back, "+
+		"and in no group. The operator waits for demo-3 (no answer): it reboots the group when all instances answer, "+
+		"and one holds all that the others hold. Or, if it is gone for good: kubectl cnmsql group recover demo")
 	return f
 }
 

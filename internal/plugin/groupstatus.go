@@ -18,11 +18,11 @@ import (
 )
 
 func groupCommand(k *kube) *cobra.Command {
-	cmd := &cobra.Command{Use: "group", Short: "See a MySQL group as a majority of its members does, or recover it " +
-		"when that is lost", Args: cobra.ArbitraryArgs,
+	cmd := &cobra.Command{Use: "group", Short: "Show a MySQL group as a majority of its members sees it, or recover " +
+		"it when the majority is lost", Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return fmt.Errorf("group %s is not known: kubectl cnmsql group status CLUSTER shows the group, group "+
-				"recover CLUSTER goes on with those who are left", strings.Join(args[:min(len(args), 1)], ""))
+				"recover CLUSTER recovers it with the remaining members", strings.Join(args[:min(len(args), 1)], ""))
 		}}
 	cmd.AddCommand(groupStatusCommand(k), groupRecoverCommand(k))
 	return cmd
@@ -188,19 +188,19 @@ func primaryText(g *Group, d core.Diagnosis) string {
 func noteOf(m Member) string {
 	var notes []string
 	if m.Fenced {
-		notes = append(notes, "fenced by somebody")
+		notes = append(notes, "fenced by a human")
 	}
 	if m.Diverged {
 		notes = append(notes, "holds transactions that the group lacks")
 	}
 	switch {
 	case m.Excluded:
-		notes = append(notes, "left out by the last recovery, and may not join until it is known what it holds")
+		notes = append(notes, "excluded by the last recovery; may not join until it is known what it holds")
 	case m.LeftOut:
-		notes = append(notes, "left out by the last recovery; may join again")
+		notes = append(notes, "excluded by the last recovery; may join again")
 	}
 	if m.State == string(core.MemberUnknown) {
-		notes = append(notes, "nobody could be asked")
+		notes = append(notes, "no instance could be asked")
 	}
 	return strings.Join(notes, "; ")
 }

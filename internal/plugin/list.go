@@ -22,7 +22,7 @@ func WriteList(out io.Writer, all []Report, unread error) error {
 	for _, r := range all {
 		happening := inNamespace(r.Namespace, r.Happening)
 		if r.Doubt != "" {
-			happening = "DOES NOT FIT what is seen: " + r.Doubt + "; " + happening
+			happening = "CONTRADICTS what is seen: " + r.Doubt + "; " + happening
 		}
 		cells(w, r.Namespace, r.Name, r.Phase, string(r.Writable), cmp.Or(r.Primary, "-"),
 			fmt.Sprintf("%d/%d", r.Ready, r.Wanted), duration.HumanDuration(r.Taken.Sub(r.Created)), happening)

@@ -96,8 +96,8 @@ func promised(c *v1alpha1.Cluster, silent []string) []string {
 	}
 	all := strings.Join(silent, ", ")
 	if p.LosslessSince > 0 {
-		return []string{fmt.Sprintf("Under quorum each acknowledged write is on %s besides %s. Of those that only %s "+
-			"may hold, nobody can tell.", count(int(p.RequiredAcks), "replica"), p.Instance, all)}
+		return []string{fmt.Sprintf("Under quorum each acknowledged write is on %s besides %s. What only %s may hold "+
+			"is not known.", count(int(p.RequiredAcks), "replica"), p.Instance, all)}
 	}
 	return []string{fmt.Sprintf(
 		"Acknowledged writes that only %s may hold are lost for the cluster; their volumes are kept.", all)}

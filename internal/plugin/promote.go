@@ -105,10 +105,9 @@ func (p *promoter) unanswered(w *wish, after time.Duration) error {
 	if op := s.Operation; op != nil && op.Kind == string(core.OperationFailover) &&
 		op.Step == string(core.StepPromote) {
 		return fmt.Errorf("%s is not the primary after %s: a failover to %s is in progress, and the request counts "+
-			"when that has ended; last: %s. If it does not go on, have %s promoted in its stead; the command says "+
-			"before it does so what may be lost: kubectl cnmsql failover %s --to %s --accept-data-loss -n %s; "+
-			"to follow: "+
-			"kubectl cnmsql status %s -n %s", w.target, after.Round(100*time.Millisecond), op.To,
+			"when that has ended; last: %s. If it does not continue, promote %s instead; the command first shows "+
+			"what may be lost: kubectl cnmsql failover %s --to %s --accept-data-loss -n %s; to follow: kubectl "+
+			"cnmsql status %s -n %s", w.target, after.Round(100*time.Millisecond), op.To,
 			inNamespace(p.key.Namespace, progress(s)), w.target, p.key.Name, w.target, p.key.Namespace, p.key.Name,
 			p.key.Namespace)
 	}
@@ -189,8 +188,8 @@ func doubts(c *v1alpha1.Cluster, target string) []string {
 		}
 	}
 	if op := s.Operation; op != nil {
-		out = append(out, fmt.Sprintf("a %s from %s is in progress at step %s; this request counts when it has "+
-			"ended, or not at all", op.Kind, op.From, op.Step))
+		out = append(out, fmt.Sprintf("a %s from %s is in progress at step %s; this request takes effect after that, "+
+			"or not at all", op.Kind, op.From, op.Step))
 	}
 	if s.Phase == string(core.PhaseBlocked) {
 		out = append(out, "the cluster is blocked: "+inNamespace(c.Namespace, s.PhaseReason))

@@ -38,7 +38,7 @@ func reinitCommand(k *kube) *cobra.Command {
 			return r.reinit(cmd.Context(), strings.Split(args[1], ","), timeout)
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask back")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	cmd.Flags().DurationVar(&timeout, "timeout", requestLimit, "how long to wait until the operator begins; the "+
 		"request itself stays")
 	return cmd
@@ -233,8 +233,8 @@ func (r *reinit) write(ctx context.Context, names []string, was shown) (*v1alpha
 			return nil, err
 		}
 		if why := r.isOutdated(ctx, &was, c, names); why != "" {
-			return nil, fmt.Errorf("%s, so that what was shown is not what is: nothing was done. Look, and repeat "+
-				"it", why)
+			return nil, fmt.Errorf("nothing was done: %s, so what was shown is no longer true. Check, and run the "+
+				"command again", why)
 		}
 		all := observation.ReinitWish(c)
 		for _, name := range names {
@@ -307,9 +307,10 @@ func (r *reinit) outcome(ctx context.Context, c *v1alpha1.Cluster, names []strin
 		case e != nil && isWarning(e):
 			return fmt.Errorf("the operator refused: %s: %s%s", e.Reason, e.Note, besides(begun))
 		case e == nil:
-			return fmt.Errorf("the request for %s was taken off, and nothing is seen of what became of it: the "+
-				"operator may have begun or refused, or somebody took it back%s. Look: kubectl cnmsql events %s "+
-				"-n %s; and repeat it if nothing was done. (To be told, get PersistentVolumeClaims or list Events)",
+			return fmt.Errorf("the request for %s was removed, and its result is not visible: the operator may have "+
+				"begun or refused, or a human took it back%s. Check: kubectl cnmsql events %s -n %s; and repeat it "+
+				"if nothing was done. (To see the result, you need the right to get PersistentVolumeClaims or list "+
+				"Events)",
 				name, besides(begun), r.key.Name, r.key.Namespace)
 		}
 		begun = append(begun, name)

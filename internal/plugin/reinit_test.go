@@ -50,9 +50,9 @@ func TestReinitTellsWhatBecameOfARequestThatIsTakenOff(t *testing.T) {
 	}{
 		"the volume is thrown away":          {beginReinit, true, ""},
 		"the operator refuses":               {refuses("demo-2"), false, "ReinitOfPrimaryRefused: demo-2"},
-		"it refuses, and events are unread":  {refuses("demo-2"), true, "nothing is seen of what became of it"},
-		"somebody takes it back":             {takeOffReinit, false, "nothing is seen of what became of it"},
-		"it tells of another, which is told": {refuses("demo-3"), false, "nothing is seen of what became of it"},
+		"it refuses, and events are unread":  {refuses("demo-2"), true, "its result is not visible"},
+		"somebody takes it back":             {takeOffReinit, false, "its result is not visible"},
+		"it tells of another, which is told": {refuses("demo-3"), false, "its result is not visible"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, healthy().Cluster, x.operator, client.Object(claimOf("demo-2")))

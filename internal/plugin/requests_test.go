@@ -223,7 +223,7 @@ func TestReinitSaysWhatItDoesNotKnow(t *testing.T) {
 
 // overridden is an operator that promotes demo-2 on a human's word.
 func overridden(s *scene) {
-	s.warn(core.ReasonOverride, "demo-2 is promoted on a human's word")
+	s.warn(core.ReasonOverride, "demo-2 is promoted because a human chose it")
 	s.decide(func(st *v1alpha1.ClusterStatus) {
 		st.Phase, st.PhaseReason, st.Operation = string(core.PhaseDegraded), "demo-2 takes writes", nil
 		st.CurrentPrimary, st.PrimaryEpoch = "demo-2", 5
@@ -264,7 +264,7 @@ func TestFailoverTellsWhatIsLostAndWaits(t *testing.T) {
 	s.mustSay("demo-3: 5 transactions: " + uuid1 + ":991-995")
 	s.mustSay("demo-3 holds more: with --to demo-3, 5 transactions less would be lost.")
 	s.mustSay("Type the name of the cluster (demo) to promote demo-2:")
-	s.mustSay("DataLossAccepted: demo-2 is promoted on a human's word")
+	s.mustSay("DataLossAccepted: demo-2 is promoted because a human chose it")
 	s.mustSay("demo-2 is the primary of demo (epoch 5) and takes writes.")
 }
 
@@ -286,7 +286,7 @@ func TestFailoverTellsWhetherAnotherMayTakeWrites(t *testing.T) {
 		"it has promised":         {"demo-2", report(0, 5), "has promised to take none before epoch 5"},
 		"it takes writes":         {"demo-2", report(4, 0), "WITHOUT A PROOF"},
 		"it is the same": {"demo-1", words{},
-			"Promoting demo-1 again (epoch 4): it is the last that was permitted"},
+			"Promoting demo-1 again (epoch 4): it was promoted last"},
 	} {
 		got := strings.Join(whoElseWrites(&s, r.to, r.said), "\n")
 		if !strings.Contains(got, r.want) {
@@ -309,7 +309,7 @@ func TestFailoverWritesTheEpochThatItIsAbout(t *testing.T) {
 
 func TestFailoverTellsWhyTheOperatorRefused(t *testing.T) {
 	s := newScene(t, blocked().Cluster, func(s *scene) {
-		s.warn(core.RefusalOverride, "the accepted loss of data is not carried out: demo-2 cannot be promoted")
+		s.warn(core.RefusalOverride, "the annotation accept-data-loss was refused: demo-2 cannot be promoted")
 		c := s.cluster()
 		delete(c.Annotations, v1alpha1.AnnotationAcceptLoss)
 		if err := s.client.Update(context.Background(), c); err != nil {
@@ -319,7 +319,7 @@ func TestFailoverTellsWhyTheOperatorRefused(t *testing.T) {
 	s.yes = true
 	o := &overrider{s.caller}
 	mustFail(t, o.failOver(context.Background(), "2", 5*time.Second), "the operator refused: OverrideRefused: the "+
-		"accepted loss of data is not carried out: demo-2 cannot be promoted")
+		"annotation accept-data-loss was refused: demo-2 cannot be promoted")
 	s.mustSay("What demo-2 holds is not known")
 }
 
@@ -327,8 +327,8 @@ func TestFailoverIsRefusedWhileSomebodyTakesWrites(t *testing.T) {
 	s := newScene(t, healthy().Cluster, nil)
 	s.yes = true
 	o := &overrider{s.caller}
-	mustFail(t, o.failOver(context.Background(), "2", time.Second), "the operator's last word is that the primary "+
-		"demo-1 takes writes (PrimaryHealthy), and demo-1 does not answer from here (no answer)")
+	mustFail(t, o.failOver(context.Background(), "2", time.Second), "nothing was done: the operator last reported "+
+		"that the primary demo-1 takes writes (PrimaryHealthy), but demo-1 does not answer from here (no answer)")
 	s.managers(healthy())
 	o.caller = s.caller
 	mustFail(t, o.failOver(context.Background(), "2", time.Second), "To make demo-2 primary without a loss: kubectl "+
@@ -342,8 +342,8 @@ func TestFailoverIsRefusedWhileSomebodyTakesWrites(t *testing.T) {
 	o = &overrider{s.caller}
 	mustFail(t, o.failOver(context.Background(), "2", time.Second),
 		"demo-1 answers from here and TAKES WRITES in epoch 4, though the operator does not reach it: clients are "+
-			"served, nobody has to be promoted, and nothing was done. With demo-2 there would be two primaries for "+
-			"certain. Mend the network between the operator and demo-1")
+			"served, nobody has to be promoted, and nothing was done. Promoting demo-2 would certainly make two "+
+			"primaries. Fix the network between the operator and demo-1")
 	if _, is := s.annotation(s.cluster(), v1alpha1.AnnotationAcceptLoss); is {
 		t.Error("it was written")
 	}

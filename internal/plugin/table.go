@@ -40,7 +40,7 @@ func (p page) line(label, format string, args ...any) {
 func (p page) head(r Report) {
 	doubt := ""
 	if r.Doubt != "" {
-		doubt = " by the operator's last word, which DOES NOT FIT: " + r.Doubt
+		doubt = " by the operator's last report, which CONTRADICTS what is seen: " + r.Doubt
 	}
 	p.line("Cluster", "%s/%s: %s, %d of %d instances ready%s", r.Namespace, r.Name, r.Phase, r.Ready, r.Wanted, doubt)
 	p.line("Writable", "%s: %s", writableWord(r.Writable), r.WritableBecause)
@@ -76,7 +76,7 @@ func (p page) nothing(r Report) string {
 	case r.Phase == string(core.PhaseHealthy):
 		return "nothing"
 	case r.NotHealthySince == nil || p.now.Sub(*r.NotHealthySince) < patience:
-		return "nothing yet: the operator goes on by itself"
+		return "nothing yet: the operator continues by itself"
 	}
 	text := fmt.Sprintf("nothing that is known here, but %s has not been Healthy since %s (%s ago)", r.Name,
 		stamp(*r.NotHealthySince), ago(p.now, r.NotHealthySince))
@@ -138,7 +138,8 @@ func (p page) details(r Report) {
 }
 
 func (p page) operation(op *Operation) string {
-	text := fmt.Sprintf("%s from %s to %s (%s), at step %s", op.Kind, op.From, cmp.Or(op.To, "whoever holds the most"),
+	text := fmt.Sprintf("%s from %s to %s (%s), at step %s", op.Kind, op.From, cmp.Or(op.To, "the instance that "+
+		"holds the most"),
 		op.Reason, op.Step)
 	if op.Meaning != "" {
 		text += " (" + op.Meaning + ")"

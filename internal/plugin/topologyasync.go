@@ -69,11 +69,11 @@ func (async) takesPart(c *v1alpha1.Cluster, s *core.Server) bool {
 
 func (async) fencing() fenceWords {
 	return fenceWords{
-		pending: "fenced by somebody: its mysqld is to be stopped, its data is kept",
+		pending: "fenced by a human: its mysqld is being stopped or is stopped, its data is kept",
 		primary: "Fencing it STOPS THE WRITES OF THE WHOLE CLUSTER: its mysqld is stopped, and no other instance is " +
 			"promoted until it is unfenced.",
 		question: "Stop all writes of %s? Type yes:",
-		standing: ", the primary, is fenced: nobody takes writes, and nobody takes over",
+		standing: ", the primary, is fenced: no instance takes writes, and the operator promotes none",
 		on:       "its mysqld is being stopped, its data is kept, its Pod stays and shows 0/1 ready",
 		off:      "its mysqld is being started",
 	}
@@ -82,15 +82,15 @@ func (async) fencing() fenceWords {
 func (async) adviseBlocked(f *Facts, r *Report) []string {
 	switch {
 	case r.Diagnosis == string(core.PrimaryLostTransactions):
-		return []string{"stop the application now: each new write uses lost numbers again",
-			"decide which copy is right: what is said above tells how to go on with either"}
+		return []string{"stop the application now: each new write reuses a lost GTID",
+			"decide which copy is right: the text above says how to continue with either"}
 	case r.Operation != nil && r.Operation.Step == string(core.StepProve):
 		// Whether a node is to be tainted the operator says itself: it knows where that would be wrong.
-		return []string{"do what is said above: the operator goes on by itself as soon as there is a proof",
+		return []string{"do what is said above: the operator continues by itself as soon as there is a proof",
 			adviseOverride(r)}
 	case slices.Contains(core.PolicyRefusals(), r.Blocked):
 		return []string{"raise the bound of spec.failoverPolicy that is named above, if what it guards against may " +
-			"happen; the operator goes on at once", adviseOverride(r)}
+			"happen; the operator then continues immediately", adviseOverride(r)}
 	case r.Operation != nil && r.Operation.Kind == string(core.OperationFailover):
 		return []string{mendIt, adviseOverride(r)}
 	default:
@@ -116,7 +116,7 @@ func (async) outcome(a whatif.Answer) string {
 	case a.Outcome == whatif.Continues:
 		return fmt.Sprintf("%s stays the primary and takes writes", a.Promoted)
 	case a.Outcome == whatif.Undecided:
-		return "it was not decided within the time that is played"
+		return "the simulated time ended before a decision"
 	case !slices.Contains(a.Lost, a.Primary):
 		return fmt.Sprintf("NOBODY is promoted%s; whether %s accepts writes is unknown, before and after",
 			refusalText(a.Refusal), a.Primary)
@@ -125,7 +125,7 @@ func (async) outcome(a whatif.Answer) string {
 	}
 }
 
-func (async) opening() string { return " takes the lease and opens" }
+func (async) opening() string { return " takes the Lease and becomes writable" }
 
 func (async) promise(p page, r Report) {
 	if r.Follows != nil {

@@ -37,8 +37,8 @@ func (group) writable(f *Facts) (Writable, string) {
 		return WritableWaiting, primary +
 			" is the primary, but has lost the majority of the group: each commit waits until the majority is back"
 	case len(silent) > 0:
-		return WritableUnknown, fmt.Sprintf("%s says that it is not the primary of a group with a quorum, and %s "+
-			"did not tell", primary, strings.Join(silent, ", "))
+		return WritableUnknown, fmt.Sprintf("%s says that it is not the primary of a group with a quorum, and %s did "+
+			"not say", primary, strings.Join(silent, ", "))
 	default:
 		return WritableNo, fmt.Sprintf("no instance says that it is the primary of a group with a quorum; %s is %s",
 			primary, describeState(f.live(primary)))
@@ -114,7 +114,7 @@ func (group) takesPart(_ *v1alpha1.Cluster, s *core.Server) bool {
 
 func (group) fencing() fenceWords {
 	return fenceWords{
-		pending:  "fenced by somebody: it is to leave the group; its mysqld runs on, read-only",
+		pending:  "fenced by a human: it leaves the group; its mysqld runs on, read-only",
 		standing: " is fenced",
 		primary:  "Fencing it makes it leave the group: its sessions end, and the group elects another primary.",
 		on:       "it leaves the group, its mysqld runs on read-only, its Pod stays and shows 0/1 ready",
@@ -123,7 +123,9 @@ func (group) fencing() fenceWords {
 	}
 }
 
-func (group) opening() string { return " opens, and the operator points the -rw Service at it" }
+func (group) opening() string {
+	return " becomes writable, and the operator points the -rw Service at it"
+}
 
 func (group) promise(p page, r Report) { p.line("Group", "%s", groupText(r.Group)) }
 

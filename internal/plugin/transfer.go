@@ -140,10 +140,10 @@ func (t *transfer) explain(err error, written int64) error {
 // isPartial tells what to do after a part. What a client has read is carried out.
 func (t *transfer) isPartial() string {
 	if t.reads {
-		return "how much of the input was carried out is not known, and the output may be a part; look before you " +
-			"do it again"
+		return "it is not known how much of the input was executed, and the output may be incomplete; check before " +
+			"you repeat it"
 	}
-	return "what was written is only a part; do it again"
+	return "the output is incomplete; repeat it"
 }
 
 // heedful passes on what a client writes, and notes when that fails, and its complaint that the server has no

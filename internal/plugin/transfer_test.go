@@ -92,8 +92,7 @@ func TestADumpThatTheDiskDoesNotTakeFails(t *testing.T) {
 		})
 		cmd := between(t, strings.NewReader(""), &noSpace{5}, io.Discard)
 		err := s.runOn(cmd, healthy().Cluster, "", dumpArgs([]string{"shop"}))
-		mustFail(t, err, "writing to standard output: no space left on device: what was written is only a part; "+
-			"do it again")
+		mustFail(t, err, "writing to standard output: no space left on device: the output is incomplete; repeat it")
 		if code, told := ExitCode(err); code == 0 || !told {
 			t.Errorf("%s: the plugin ends with %d, and tells why: %t", name, code, told)
 		}
@@ -108,7 +107,7 @@ func TestInputThatCannotBeReadFails(t *testing.T) {
 	})
 	in := io.MultiReader(strings.NewReader("INSERT"), iotest.ErrReader(syscall.EIO))
 	err := s.attach(between(t, in, io.Discard, io.Discard), "demo-1", clientCommand("root", nil))
-	mustFail(t, err, "reading standard input: input/output error: how much of the input was carried out is not known")
+	mustFail(t, err, "reading standard input: input/output error: it is not known how much of the input was executed")
 }
 
 func TestWhatWentThroughIsNoError(t *testing.T) {
@@ -145,12 +144,12 @@ func TestAConnectionThatBreaksOffIsNoSuccess(t *testing.T) {
 		var out bytes.Buffer
 		cmd := between(t, strings.NewReader(""), &out, io.Discard)
 		err := plays(p).runOn(cmd, healthy().Cluster, "", dumpArgs([]string{"shop"}))
-		mustFail(t, err, "the connection to Pod demo-1 broke off: what was written is only a part; do it again")
+		mustFail(t, err, "the connection to Pod demo-1 broke off: the output is incomplete; repeat it")
 		if code, told := ExitCode(err); code == 0 || !told {
 			t.Errorf("%s: the plugin ends with %d, and tells why: %t", name, code, told)
 		}
 		err = plays(p).attach(cmd, "demo-1", clientCommand("root", nil))
-		mustFail(t, err, "how much of the input was carried out is not known")
+		mustFail(t, err, "it is not known how much of the input was executed")
 	}
 }
 

@@ -102,14 +102,15 @@ func (g *guesser) operatorToo(ctx context.Context, o *core.Observation, a whatif
 	var pods corev1.PodList
 	if err := g.client.List(ctx, &pods, client.MatchingLabels{"app.kubernetes.io/name": "cnmsql",
 		"app.kubernetes.io/component": "operator"}); err != nil {
-		return "the operator does not run on a lost node; if its leader does, another takes its place within 10 to 15 s, which are not counted"
+		return "this assumes that the operator's leader does not run on a lost node; if it does, another takes its " +
+			"place within 10 to 15 s, which are not counted"
 	}
 	for i := range o.Instances {
 		node := o.Instances[i].NodeName()
 		for _, p := range pods.Items {
 			if slices.Contains(a.Lost, o.Instances[i].Name) && node != "" && p.Spec.NodeName == node {
-				return fmt.Sprintf("the operator's leader does not run on a lost node; %s/%s runs on %s, and if it "+
-					"leads, another takes its place within 10 to 15 s, which are not counted",
+				return fmt.Sprintf("this assumes that the operator's leader does not run on a lost node; %s/%s runs "+
+					"on %s, and if it leads, another takes its place within 10 to 15 s, which are not counted",
 					p.Namespace, p.Name, node)
 			}
 		}

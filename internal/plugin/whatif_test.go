@@ -76,7 +76,7 @@ func TestASilentPrimaryIsNotTakenForDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.mustSay("whether demo-1 accepts writes is unknown, before and after")
-	s.mustSay("Assumed     demo-1 cannot be asked now, and stays silent")
+	s.mustSay("Assumed     demo-1 does not answer now, and is treated as silent")
 }
 
 func TestAnOperatorOnALostNodeIsTold(t *testing.T) {

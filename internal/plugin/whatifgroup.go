@@ -17,7 +17,7 @@ func (group) outcome(a whatif.Answer) string {
 	case a.Outcome == whatif.Continues:
 		return fmt.Sprintf("%s stays the primary and takes writes", a.Promoted)
 	case a.Outcome == whatif.Undecided:
-		return "it was not decided within the time that is played"
+		return "the simulated time ended before a decision"
 	case !slices.Contains(a.Lost, a.Primary):
 		return fmt.Sprintf("%s stays the primary, but WRITES HANG: the group has no quorum%s", a.Primary,
 			refusalText(a.Refusal))
@@ -51,11 +51,12 @@ func (p page) group(a whatif.Answer) {
 func remedies(a whatif.Answer) []string {
 	back := "bring " + strings.Join(a.Lost, ", ") + " back"
 	if a.How == whatif.NodeLost {
-		back += ": those whose mysqld lives on are members again at once; those that were restarted cannot join a group without a quorum"
+		back += ": instances whose mysqld kept running are members again immediately; restarted ones cannot join a " +
+			"group without a quorum"
 	} else {
 		back += ": restarted, they cannot join a group without a quorum, but what they hold is known then"
 	}
-	const recover = "or, on your word (kubectl cnmsql group recover): "
+	const recover = "or, at your request (kubectl cnmsql group recover): "
 	switch r := a.Group.Recovery; {
 	case r.Refusal != "":
 		return []string{back, recover + "REFUSED as it is then (" + string(r.Refusal) + "): " + r.Because}
@@ -71,9 +72,9 @@ func remedies(a whatif.Answer) []string {
 	default:
 		how := recover
 		if r.Gap != "" {
-			how = "or, on your word (kubectl cnmsql group recover --accept-data-loss): "
+			how = "or, at your request (kubectl cnmsql group recover --accept-data-loss): "
 		}
-		return []string{back, fmt.Sprintf("%s%s; left out: %s, and what only they hold is lost", how, goesOn(*r),
+		return []string{back, fmt.Sprintf("%s%s; excluded: %s, and what only they hold is lost", how, goesOn(*r),
 			strings.Join(r.LeftOut, ", "))}
 	}
 }

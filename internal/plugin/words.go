@@ -20,8 +20,8 @@ var meanings = map[core.Step]string{
 	core.StepElect:      "reading what each replica holds",
 	core.StepPromote:    "the new primary is becoming writable",
 	core.StepSetPrimary: "the group is asked to make the target primary",
-	core.StepForce:      "a survivor goes on with those who are left",
-	core.StepReboot:     "one that holds everything reboots the group",
+	core.StepForce:      "a survivor forces the quorum with the remaining members",
+	core.StepReboot:     "an instance that holds all transactions reboots the group",
 	core.StepReturn:     "going back to the old primary",
 }
 

@@ -169,7 +169,7 @@ func TestAVerificationFailsWhenTheNewestBackupWasPassedOver(t *testing.T) {
 		return w.Status().Update(w.Context(), c)
 	})
 	if s := w.untilEnd(); s.Phase != v1alpha1.VerificationFailed || s.Reason != string(core.VerifyPassedOver) ||
-		!strings.Contains(s.Message, "newer backups than b1 cannot be used: b2 (PartMissing)") {
+		!strings.Contains(s.Message, "backups newer than b1 cannot be used: b2 (PartMissing)") {
 		t.Errorf("it says %+v", s)
 	}
 	cond := meta.FindStatusCondition(w.cluster("db").Status.Conditions, v1alpha1.ConditionBackupsVerified)

@@ -76,7 +76,7 @@ func newGroupModel(o core.Observation) (*groupModel, error) {
 	s := plan.Status
 	switch {
 	case o.Cluster.Deleting:
-		return nil, fmt.Errorf("cluster %s is being deleted: nothing becomes of it", o.Cluster.Name)
+		return nil, fmt.Errorf("cluster %s is being deleted: there is nothing to simulate", o.Cluster.Name)
 	case !s.Group.Bootstrapped:
 		return nil, fmt.Errorf("the group of cluster %s is not made yet: there is nothing to lose", o.Cluster.Name)
 	case !s.Group.HasQuorum || s.CurrentPrimary == "":
@@ -92,7 +92,7 @@ func newGroupModel(o core.Observation) (*groupModel, error) {
 		r, known := in.Report.Get()
 		m.managers[in.Name] = &manager{name: in.Name, report: own(r), reachable: known, dead: !known}
 		if !known {
-			m.assume("%s cannot be asked now, and is taken for gone", in.Name)
+			m.assume("%s does not answer now, and is treated as gone", in.Name)
 		}
 	}
 	for _, member := range s.Group.Members {
@@ -118,7 +118,7 @@ func (m *groupModel) lose(name string, how How) {
 	t := m.managers[name]
 	switch {
 	case t.dead && how != NodeLost:
-		m.assume("%s does not answer as it is: nothing more can be learned of it", name)
+		m.assume("%s already does not answer: nothing more can be learned from its loss", name)
 	case how == NodeLost:
 		t.dead = true
 		m.at(core.CutAfter, "the operator gives up the manager of "+name+" after "+core.CutAfter.String()+" of silence",

@@ -206,7 +206,7 @@ func TestAMemberThatIsSilentNowIsTakenForGone(t *testing.T) {
 	silent(o, "db-5")
 	a := play(t, o, NodeLost, "db-1", "db-2")
 	if a.Outcome != Blocked || a.onlineNow() != "db-3 db-4" || !strings.Contains(strings.Join(a.Assumed, " "),
-		"db-5 cannot be asked now, and is taken for gone") {
+		"db-5 does not answer now, and is treated as gone") {
 		t.Errorf("%+v %+v", a, a.Group)
 	}
 }

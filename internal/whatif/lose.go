@@ -74,7 +74,7 @@ func (m *model) lose(name string, how How) {
 	t := m.managers[name]
 	switch {
 	case !t.reachable && how != NodeLost:
-		m.assume("%s does not answer as it is: nothing more can be learned of it", name)
+		m.assume("%s already does not answer: nothing more can be learned from its loss", name)
 	case how == NodeLost:
 		m.loseNode(t)
 	case how == MysqldDown:

@@ -133,7 +133,7 @@ func newModel(o core.Observation) (*model, error) {
 		}
 		m.managers[in.Name] = t
 		if !known {
-			m.assume("%s cannot be asked now, and stays silent", in.Name)
+			m.assume("%s does not answer now, and is treated as silent", in.Name)
 		} else if in.Name == p.Instance {
 			m.had = in.LastExecuted
 		}

@@ -95,7 +95,7 @@ func missing(o *core.Observation, lead string, seen gtid.Set) string {
 	if gap.IsEmpty() {
 		return ""
 	}
-	return "no instance holds any more what was seen before (" + gap.Abbreviate(4) + ")"
+	return "no instance still holds what was seen before (" + gap.Abbreviate(4) + ")"
 }
 
 // barring adds who was left out before, and is not heard to hold nothing else.

@@ -264,7 +264,7 @@ func TestWhoIsSilentNowStaysSilent(t *testing.T) {
 	o := cluster(3, core.DurabilityQuorum)
 	silent(o, "db-3")
 	a := play(t, o, NodeLost, "db-1")
-	if a.Outcome != Blocked || !strings.Contains(strings.Join(a.Assumed, " "), "db-3 cannot be asked now") {
+	if a.Outcome != Blocked || !strings.Contains(strings.Join(a.Assumed, " "), "db-3 does not answer now") {
 		t.Errorf("%+v", a)
 	}
 }

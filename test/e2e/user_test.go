@@ -118,7 +118,7 @@ func (w *world) fencedPrimary() {
 	primary := w.primary()
 	w.plugin([]string{"fence", "on", w.key.Name, primary, "--yes"}, primary)
 	w.becomes(20*time.Second, func(c *v1alpha1.Cluster) bool { return c.Status.Diagnosis == "PrimaryFenced" })
-	w.plugin([]string{"status", w.key.Name}, "is fenced: nobody takes writes", "fence off")
+	w.plugin([]string{"status", w.key.Name}, "is fenced: no instance takes writes", "fence off")
 	w.becomes(30*time.Second, isFenced(primary))
 	w.plugin([]string{"fence", "off", w.key.Name, primary})
 	w.healthy(time.Minute)

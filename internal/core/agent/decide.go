@@ -80,7 +80,7 @@ func mayNotTouch(f *Facts) (Decision, bool) {
 			"nothing was touched; attach the right volume, or delete this instance's PersistentVolumeClaim if its data is not needed")
 	case f.Cluster == nil && f.TerminatingSince.IsZero() && !f.Mysqld.Up:
 		return tell(core.Starting, core.InstanceClusterUnknown,
-			"waiting for the API server to tell what the Cluster looks like")
+			"waiting to read the Cluster from the API server")
 	}
 	return pass()
 }
@@ -175,12 +175,13 @@ func startServer(f *Facts) (Decision, bool) {
 	}
 	down := f.Now.Sub(f.Mysqld.DownSince)
 	if f.mayBeReplaced() && down < VerdictWait {
-		return tell(core.Stopped, reason, "waiting for the operator to say whether another instance takes over",
+		return tell(core.Stopped, reason, "waiting for the operator to decide whether another instance takes over",
 			f.askHeld()...)
 	}
 	if f.Data == core.DataScratch && f.Mysqld.Failures >= scratchAttempts {
 		return tell(core.Initializing, reason,
-			"making scratch data again: mysqld does not start on what a clone left behind", MakeData{core.OriginCloned})
+			"recreating scratch data: mysqld does not start on the data that a clone left behind",
+			MakeData{core.OriginCloned})
 	}
 	if f.Data == core.DataPopulated && f.Mysqld.DataRemoved && f.Cluster != nil && f.Cluster.Group.hasGoneOn() {
 		// What it held before is in the group: mysqld takes a copy of no member that lacks some of it.
@@ -209,8 +210,8 @@ func (f *Facts) mayBeReplaced() bool {
 // left unusable. Nothing is lost with it.
 const scratchAttempts = 3
 
-const dataRemoved = "a copy of another member's data had begun to replace this one's, and did not end: " +
-	"its data is gone, whatever it says to have executed, and is cloned again"
+const dataRemoved = "a clone began to replace the data of this instance, but did not finish: its data is gone, " +
+	"whatever gtid_executed says, and is cloned again"
 
 // backoff is the pause before mysqld is started again after so many failures in
 // a row: none after the first.
@@ -276,7 +277,8 @@ func loginRefusedText(m Mysqld) string {
 	const refuses = "mysqld refuses the instance manager's account. "
 	if m.MayWrite {
 		return refuses +
-			"root@localhost with the password of the root Secret could not restore it either: delete this instance's Pod, for a start of mysqld restores it; the other instances restore theirs in the same way"
+			"root@localhost with the password of the root Secret could not restore it either: delete this instance's " +
+			"Pod, because a start of mysqld restores it; other instances are restored in the same way"
 	}
 	return refuses +
 		"mysqld is started again a minute after its last start, which restores it; if that does not help, its log says which statement failed"

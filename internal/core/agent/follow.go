@@ -23,7 +23,8 @@ func (f *Facts) following() Decision {
 		return d
 	}
 	if f.IsFrozen() {
-		d.Reason, d.Message = core.InstanceFrozen, fmt.Sprintf("does not receive below epoch %d", f.NoReceivingBelow)
+		d.Reason, d.Message = core.InstanceFrozen, fmt.Sprintf("receives nothing from a primary of an epoch below %d",
+			f.NoReceivingBelow)
 		d.Actions = append(stopReceiving(f), applying(f)...)
 		return d
 	}

@@ -15,7 +15,7 @@ const handoverLease = core.LeaseRenewal + time.Second
 func (f *Facts) MayNotHandOver() string {
 	switch {
 	case !f.Locked || f.Foreign || f.Cluster == nil:
-		return "it has not got hold of its volume and of the Cluster yet"
+		return "it has not yet locked its own volume and read the Cluster"
 	case !f.TerminatingSince.IsZero():
 		return "the Pod is being stopped"
 	case f.Activity != "":
@@ -23,11 +23,11 @@ func (f *Facts) MayNotHandOver() string {
 	case f.Member.HandingTo != "":
 		return "the role of primary is being handed over"
 	case f.Member.ExpelHeld:
-		return "it has lost the majority of its group, or has had it back for seconds only"
+		return "it has lost the majority of its group, or regained it only seconds ago"
 	case f.Mysqld.Up && !f.Mysqld.Answers:
 		return "mysqld does not answer"
 	case f.Cluster.Leased() && f.WritableEpoch != 0 && f.Now.Sub(f.LeaseRenewed) > handoverLease:
-		return "the primary's lease was not renewed lately"
+		return "the primary's Lease was not renewed recently"
 	}
 	return ""
 }

@@ -19,9 +19,9 @@ func TestWhatAnotherProcessCouldNotGoOnWithKeepsTheManager(t *testing.T) {
 		want   string
 	}{
 		"a primary at rest":        {func(*agent.Facts) {}, ""},
-		"its volume is not locked": {func(f *agent.Facts) { f.Locked = false }, "hold of its volume"},
-		"its volume is another's":  {func(f *agent.Facts) { f.Foreign = true }, "hold of its volume"},
-		"it has seen no Cluster":   {func(f *agent.Facts) { f.Cluster = nil }, "hold of its volume"},
+		"its volume is not locked": {func(f *agent.Facts) { f.Locked = false }, "locked its own volume"},
+		"its volume is another's":  {func(f *agent.Facts) { f.Foreign = true }, "locked its own volume"},
+		"it has seen no Cluster":   {func(f *agent.Facts) { f.Cluster = nil }, "locked its own volume"},
 		"its Pod is being stopped": {func(f *agent.Facts) { f.TerminatingSince = now }, "being stopped"},
 		"it does something":        {func(f *agent.Facts) { f.Activity = "cloning" }, "cloning is under way"},
 		"it hands the role over":   {func(f *agent.Facts) { f.Member.HandingTo = "c-2" }, "handed over"},

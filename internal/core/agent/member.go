@@ -322,8 +322,9 @@ func join(f *Facts) (Decision, bool) {
 	case f.isToReboot():
 		return f.makeGroup(BootstrapGroup{Reboot: true})
 	case !g.Bootstrapped && g.Bootstrapper == f.Me && f.Member.Of.Group != "":
-		return tell(core.Running, core.RefusalDataWithoutStatus, "this data was a member of the group "+
-			f.Member.Of.Group+", and the Cluster says that there never was a group: nothing is made; restore the Cluster's status, or start with an empty volume")
+		return tell(core.Running, core.RefusalDataWithoutStatus, "this data belonged to a member of the group "+
+			f.Member.Of.Group+", but the Cluster's status says that there never was a group: the instance makes "+
+			"none; restore the Cluster's status, or start with an empty volume")
 	case !g.Bootstrapped && g.Bootstrapper == f.Me:
 		return f.makeGroup(BootstrapGroup{})
 	case !g.Bootstrapped:
@@ -337,8 +338,8 @@ func joinExisting(f *Facts) (Decision, bool) {
 		return excluded(f)
 	}
 	if seen := f.Member.ViewEpoch; seen > f.Cluster.Epoch { // whom the group went on without since is not in it
-		return tell(core.Running, core.MemberAwaitingGroup, fmt.Sprintf("waits until the Cluster's status is mended: it "+
-			"was set back to epoch %d, and epoch %d of it has been seen", f.Cluster.Epoch, seen))
+		return tell(core.Running, core.MemberAwaitingGroup, fmt.Sprintf("waits until the operator has repaired the "+
+			"Cluster's status: it was set back to epoch %d, after epoch %d was seen", f.Cluster.Epoch, seen))
 	}
 	primary := f.Cluster.CurrentPrimary
 	if primary == "" || primary == f.Me {
@@ -395,11 +396,12 @@ func joinExisting(f *Facts) (Decision, bool) {
 func excluded(f *Facts) (Decision, bool) {
 	errant := f.Server.Holds().Subtract(f.Cluster.Group.Held)
 	if errant.IsEmpty() || !slices.Contains(f.Cluster.Diverged, f.Me) {
-		return tell(core.Running, core.MemberLeftOut, "the group went on without it; waits until the operator has "+
-			"seen what it holds")
+		return tell(core.Running, core.MemberLeftOut, "was excluded from the group; waits until the operator has "+
+			"compared what it holds")
 	}
-	d, _ := tell(core.Running, core.InstanceIsDiverged, fmt.Sprintf("the group went on without it, and it holds what "+
-		"is not known to be the group's: %s; it is kept out of the group and of every Service, and its data is kept",
+	d, _ := tell(core.Running, core.InstanceIsDiverged, fmt.Sprintf("was excluded from the group, and holds "+
+		"transactions that the group may lack: %s; it is kept out of the group and of every Service, and its data is "+
+		"kept",
 		errant.Abbreviate(4)))
 	d.Errant = errant
 	return d, true

@@ -19,9 +19,9 @@ func endHung(f *Facts) (Decision, bool) {
 	if !f.hangs() || !f.Cluster.Group.GoneOn {
 		return pass()
 	}
-	return tell(core.Hung, core.InstanceNoAnswer, "mysqld runs and does not answer, and the group has gone on without "+
-		"it: it is killed, and started again",
-		StopServer{Kill: true, Why: "it does not answer, and the group has gone on without it"})
+	return tell(core.Hung, core.InstanceNoAnswer, "mysqld runs but does not answer, and the group continues without "+
+		"it: the manager kills and restarts it",
+		StopServer{Kill: true, Why: "it does not answer, and the group continues without it"})
 }
 
 // endHungPrimary kills mysqld of the group's primary when it can end no commit, and the others are a
@@ -38,7 +38,7 @@ func endHungPrimary(f *Facts) (Decision, bool) {
 	if m.DiskStalled {
 		reason, what = core.InstanceDiskStalled, "the volume completes no write"
 	}
-	return tell(core.Hung, reason, what+": mysqld is killed, for the others to elect another primary",
+	return tell(core.Hung, reason, what+": the manager kills mysqld, so that the others elect another primary",
 		StopServer{Kill: true, Why: "it is the primary and ends no commit, and the others are a majority"})
 }
 

@@ -36,7 +36,8 @@ func closeSecondary(f *Facts) (Decision, bool) {
 	if !v.IsQuorate() || v.Role != core.MemberSecondary || f.Member.Settled != v.Role || f.Server.SuperReadOnly {
 		return pass()
 	}
-	return tell(core.Running, core.InstanceDemoting, "somebody made mysqld writable, which is a secondary of its group",
+	return tell(core.Running, core.InstanceDemoting, "mysqld was made writable, although this instance is a "+
+		"secondary of its group",
 		CloseForWrites{})
 }
 
@@ -48,5 +49,6 @@ func openPrimary(f *Facts) (Decision, bool) {
 		since.IsZero() || f.Now.Sub(since) < openAfter {
 		return pass()
 	}
-	return tell(core.Running, "", "somebody made mysqld read-only, which is the primary of its group", OpenForWrites{})
+	return tell(core.Running, "", "mysqld was made read-only, although this instance is the primary of its group",
+		OpenForWrites{})
 }

@@ -75,8 +75,8 @@ func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 		return pass()
 	}
 	if r != nil && r.SQLError != "" && !r.SQLRunning && !f.hasApplied(p) {
-		return tell(core.Running, core.InstanceApplierStopped, "cannot be promoted: the applier has stopped before "+
-			"all that it must have is applied: "+r.SQLError, applyAgain(f)...)
+		return tell(core.Running, core.InstanceApplierStopped, "cannot be promoted: the applier stopped before it "+
+			"applied all required transactions: "+r.SQLError, applyAgain(f)...)
 	}
 	if missing := p.RequiredGTID.Subtract(s.Holds()); !missing.IsEmpty() {
 		return receiveMissing(f, missing)
@@ -89,7 +89,8 @@ func applyAll(f *Facts, p *core.Promotion) (Decision, bool) {
 		return pass()
 	}
 	if r == nil {
-		return tell(core.Running, core.InstanceApplierStopped, "cannot be promoted: nothing applies what was received")
+		return tell(core.Running, core.InstanceApplierStopped, "cannot be promoted: no applier runs for the received "+
+			"transactions")
 	}
 	wait := WaitApplied{Set: s.Holds(), Alone: true}
 	if !r.SQLRunning {

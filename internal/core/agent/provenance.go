@@ -131,8 +131,8 @@ func becomeWhole(f *Facts, primary string) []Action {
 }
 
 func mayLackText(primary string) string {
-	return "may lack what it acknowledged: what it had received was not flushed before its node, its mount or its " +
-		"volume failed; it is whole again when it holds what " + primary + " had in its log"
+	return "may lack transactions that it acknowledged: they were not flushed before its node, its mount or its " +
+		"volume failed; elections count it again when it holds what " + primary + " had in its log"
 }
 
 // TellProvenance tells whether the instance may lack what it acknowledged.

@@ -42,7 +42,7 @@ func (r *Readiness) Judge(f *Facts, d Decision) string {
 		return "the applier has stopped: " + c.SQLError
 	}
 	if f.Now.Sub(r.healthy) > FollowGrace {
-		return "it is neither primary nor does it replicate"
+		return "it is not the primary and does not replicate"
 	}
 	return ""
 }

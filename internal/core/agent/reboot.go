@@ -46,7 +46,7 @@ func breakOffJoin(f *Facts) (Decision, bool) {
 	if f.Activity != Joining || !f.isToReboot() || isIn(f.view()) {
 		return pass()
 	}
-	return tell(core.Running, core.MemberRebooting, "breaks off its search for the group, which it is to reboot",
+	return tell(core.Running, core.MemberRebooting, "stops looking for the group, because it has to reboot the group",
 		Abort{})
 }
 

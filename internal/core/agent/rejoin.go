@@ -57,10 +57,10 @@ func (f *Facts) holdsRejoin(v core.GroupView) bool {
 func (f *Facts) hasNoPlace(pos *Position) string {
 	switch {
 	case !pos.InGroup:
-		return "waits until there is a group to join: " + pos.Instance +
-			" was its primary, and is in none that has its quorum"
+		return "waits for a group that it can join: " + pos.Instance +
+			" was the primary, but is in no group with a quorum"
 	case slices.Contains(pos.View, f.Server.UUID):
-		return "waits until the group has expelled what it was before mysqld ended: " + pos.Instance +
+		return "waits until the group has expelled its membership from before mysqld ended: " + pos.Instance +
 			" still sees it as a member"
 	}
 	return ""

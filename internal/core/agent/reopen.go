@@ -172,12 +172,12 @@ func (f *Facts) awaitHeld() (Decision, bool) {
 	unheard := f.unheard()
 	switch {
 	case len(by) > 0:
-		return tell(core.Running, core.InstanceTransactionsMissing, fmt.Sprintf("stays read-only: its storage "+
-			"has lost the transactions %s, which can still be had from %s. New writes would reuse these GTIDs for "+
-			"different transactions", lost.Abbreviate(4), strings.Join(by, ", ")), f.askHeld()...)
+		return tell(core.Running, core.InstanceTransactionsMissing, fmt.Sprintf("stays read-only: its storage has "+
+			"lost the transactions %s, which still exist on %s. New writes would reuse these GTIDs for different "+
+			"transactions", lost.Abbreviate(4), strings.Join(by, ", ")), f.askHeld()...)
 	case len(unheard) > 0 && !f.hasWaitedForHeld():
 		return tell(core.Running, core.InstancePromoting, "asks "+strings.Join(unheard, ", ")+
-			" what they hold of it before it takes writes again", f.askHeld()...)
+			" which of its transactions they hold, before it takes writes again", f.askHeld()...)
 	}
 	return pass()
 }

@@ -33,10 +33,10 @@ func breakOffStuck(f *Facts) (Decision, bool) {
 	state, _, doing := f.doing()
 	switch {
 	case f.isSilent() && f.Now.Sub(f.Mysqld.AnsweredAt) >= core.HungLimit:
-		why := fmt.Sprintf("%s was broken off: mysqld had not answered for %s, and was killed", doing, core.HungLimit)
+		why := fmt.Sprintf("%s was aborted: mysqld had not answered for %s, and was killed", doing, core.HungLimit)
 		return tell(state, core.InstanceNoAnswer, why, Abort{Reason: core.InstanceNoAnswer, Why: why})
 	case f.standsStill(f.stuckLimit()):
-		why := fmt.Sprintf("%s was broken off: nothing had moved for %s", doing, f.stuckLimit())
+		why := fmt.Sprintf("%s was aborted: it made no progress for %s", doing, f.stuckLimit())
 		return tell(state, core.InstanceNoProgress, why, Abort{Reason: core.InstanceNoProgress, Why: why})
 	}
 	return pass()
@@ -66,8 +66,8 @@ func letActivityGoOn(f *Facts) (Decision, bool) {
 	}
 	state, reason, doing := f.doing()
 	if f.Activity.MakesData() && f.standsStill(StuckTold) {
-		return tell(state, core.InstanceNoProgress, fmt.Sprintf("%s: nothing has moved for more than %s; it is broken "+
-			"off and begun anew when that lasts %s", doing, StuckTold, f.stuckLimit()))
+		return tell(state, core.InstanceNoProgress, fmt.Sprintf("%s: no progress for more than %s; after %s without "+
+			"progress, the manager aborts it and begins again", doing, StuckTold, f.stuckLimit()))
 	}
 	return tell(state, reason, doing)
 }

@@ -54,8 +54,8 @@ func breakOffRecovery(f *Facts) (Decision, bool) {
 	if !f.Mysqld.Up || f.Mysqld.Accepted || !f.mayHaveTail() {
 		return pass()
 	}
-	return tell(core.Recovering, core.InstanceBreakingOffRecovery, "was started to go on as primary, and another "+
-		"takes over: breaks its recovery off, which would commit what nobody acknowledged", Abort{})
+	return tell(core.Recovering, core.InstanceBreakingOffRecovery, "was started as primary, but another instance "+
+		"takes over: aborts its recovery, which would commit unacknowledged transactions", Abort{})
 }
 
 // cutTail cuts the unacknowledged suffix off the log. It does so after mysqld ended while commits waited for
@@ -83,8 +83,9 @@ func cutTail(f *Facts) (Decision, bool) {
 	case p.RequiredGTID.IsEmpty() || !p.RequiredGTID.Contains(f.TailBase):
 		return pass()
 	}
-	return tell(core.Stopped, core.InstanceCuttingTail, "cuts off what was never acknowledged: "+p.Instance+
-		" did not hold it when it was promoted", CutTail{p.RequiredGTID})
+	return tell(core.Stopped, core.InstanceCuttingTail, "cuts unacknowledged transactions off its binary "+
+		"log: "+p.Instance+
+		" did not hold them when it was promoted", CutTail{p.RequiredGTID})
 }
 
 // isGivenUp reports whether nobody was promoted in time, by the word of who must know.

@@ -83,8 +83,8 @@ func isolateItself(f *Facts) (Decision, bool) {
 	if !f.MustIsolateItself() {
 		return pass()
 	}
-	return tell(core.Running, core.InstanceIsolated, "neither was the lease renewed, nor does a majority vouch for "+
-		"this primary: it takes no writes until one of the two is so",
+	return tell(core.Running, core.InstanceIsolated, "the Lease was not renewed, and no majority vouches for this "+
+		"primary: it takes no writes until one of these changes",
 		Demote{"isolated"})
 }
 

@@ -93,18 +93,18 @@ func (f *Facts) awaitWord() (Decision, bool) {
 	}
 	switch {
 	case !f.isTold():
-		message := fmt.Sprintf("mysqld is not started before the API server or a majority of the instances says that "+
-			"%s is still the primary of epoch %d, "+
-			"for its log may end in transactions that nobody acknowledged: restore the network of this instance",
+		message := fmt.Sprintf("mysqld does not start until the API server or a majority of the instances confirms "+
+			"that %s is still the primary of epoch %d, because its log may end with unacknowledged transactions: "+
+			"restore the network of this instance",
 			f.Me, f.promotion().Epoch)
 		if f.AskFailed != "" {
 			message += "; " + f.AskFailed
 		}
 		return tell(core.Stopped, core.InstanceAwaitingWord, message, f.askWord()...)
 	case f.isBeingReplaced() && f.RestartEpoch < f.promotion().Epoch && !f.isVouched():
-		return tell(core.Stopped, core.InstanceAwaitingWord, "mysqld is not started while the operator replaces this "+
-			"instance, unless the operator asks for it or a majority of the instances is reached: "+
-			"recovery would commit what nobody acknowledged", f.askWord()...)
+		return tell(core.Stopped, core.InstanceAwaitingWord, "mysqld does not start while the operator replaces this "+
+			"instance, unless the operator orders it or a majority of the instances vouches for it: recovery would "+
+			"commit unacknowledged transactions", f.askWord()...)
 	}
 	return pass()
 }

@@ -71,14 +71,14 @@ func (r *Refusal) advice() string {
 	case TargetBeforeBackup:
 		return "the backup holds more than the target: take an earlier one"
 	case TargetAfterArchive:
-		return "nothing later was archived, and what is not archived cannot be told from what was never written: " +
+		return "the archive ends before the target, so it is not known whether it holds everything up to the target: " +
 			"restore to the latest"
 	case TargetLost:
 		return fmt.Sprintf("a failover lost %s, and no restore brings it back: restore to what was before it",
 			set)
 	case TargetAmbiguous:
-		return fmt.Sprintf("a restore to this time would end in epoch %d, at what its primary committed later, and "+
-			"lack what the primary of epoch %d had committed by then: the former one committed late, or their clocks "+
+		return fmt.Sprintf("a restore to this time would end in epoch %d, at a later commit of its primary, and lack "+
+			"what the primary of epoch %d had committed by then: the former primary committed late, or their clocks "+
 			"differ. Restore to the latest or to a GTID", r.Parts[0].Epoch, r.Parts[1].Epoch)
 	case BackupNotOnBranch:
 		return fmt.Sprintf("the backup holds %s, which a failover lost: take an earlier or a later backup", set)
@@ -89,25 +89,25 @@ func (r *Refusal) advice() string {
 		return fmt.Sprintf("%s, with %s, is not there any more: take a later backup, or restore to what was before it",
 			partsText(r.Parts), set)
 	case BranchMissing:
-		return partsText(r.Parts) + " is not there any more, and its parts are: without it nobody knows what of " +
-			"earlier epochs survived. Put it back from the store's versions or a copy, or take a backup of a later " +
-			"epoch"
+		return partsText(r.Parts) + " is missing, but its parts exist: without it, it is not known which " +
+			"transactions of earlier epochs survived. Put it back from the store's versions or a copy, or take a " +
+			"backup of a later epoch"
 	case PartDamaged:
 		return partsText(r.Parts) +
 			", which is needed, is not what was written: look into the store's versions for an earlier one, take " +
 			"a later backup, or restore to what was before it"
 	case ListedAbsent:
 		return partsText(r.Parts) +
-			", which is needed, is listed by the store, and the store says that it is not there: it is asked again. " +
-			"If this stays, put the object back from the store's versions or a copy, or restore to what was before it"
+			", which is needed, is listed by the store, but cannot be read from it: the instance asks again. If this " +
+			"persists, put the object back from the store's versions or a copy, or restore to what was before it"
 	case FormatUnknown:
 		return partsText(r.Parts) +
 			", which is needed, has a format that this release does not know: use the release that wrote it, or a " +
 			"later one"
 	default:
-		return fmt.Sprintf("%s is not in the archive, or not yet: what is committed is archived within "+
-			"targetRPOSeconds, and a Cluster that restores looks again every half minute. If this stays, look "+
-			"whether it is spelt as gtid_executed of the cluster shows it", set)
+		return fmt.Sprintf("%s is not in the archive, or not yet: commits are archived within targetRPOSeconds, and "+
+			"a restoring Cluster checks again every half minute. If this persists, check that it is spelt as in "+
+			"gtid_executed of the cluster", set)
 	}
 }
 

@@ -145,12 +145,12 @@ func (b ballot) tooFewKnown(voters []voter, unknown []string) election {
 	}
 	switch need, mayElect := c.Durability.Positions(len(c.Status.Members), c.Status.Promotion); {
 	case !mayElect:
-		return election{refusal: core.RefusalTooFewKnown, why: "commits did not wait for replicas yet, so that an " +
-			"acknowledged write may be on the failed primary alone: bring it back"}
+		return election{refusal: core.RefusalTooFewKnown, why: "commits did not wait for replicas yet, so an " +
+			"acknowledged write may be only on the failed primary: bring it back"}
 	case known < need:
 		return election{refusal: core.RefusalTooFewKnown, why: fmt.Sprintf(
-			"%s must say for certain what they hold, %d %s%s. %s. Until then an acknowledged write may be missing",
-			core.Plural(need, "replica"), known, does(known), b.changedText(), b.missingText(voters, unknown))}
+			"the election needs %s with a known position, and has %d%s. %s. Until then an acknowledged write may be "+
+				"missing", core.Plural(need, "replica"), known, b.changedText(), b.missingText(voters, unknown))}
 	}
 	return election{}
 }
@@ -161,13 +161,6 @@ func (b ballot) changedText() string {
 		return ""
 	}
 	return "; spec.mysql.semiSync was changed, but the failed primary acknowledged under quorum"
-}
-
-func does(n int) string {
-	if n == 1 {
-		return "does"
-	}
-	return "do"
 }
 
 func dominates(v voter, all []voter) bool {
@@ -225,8 +218,7 @@ func (b ballot) nobody(unknown, diverged []string) election {
 	switch {
 	case len(unknown) > 0:
 		return election{refusal: core.RefusalNoCandidate,
-			why: "no replica's position is known (" + strings.Join(unknown, ", ") + " cannot be asked); nothing is " +
-				"decided on what is unknown"}
+			why: "no replica's position is known (" + strings.Join(unknown, ", ") + " cannot be asked)"}
 	case len(diverged) > 0:
 		return election{refusal: core.RefusalAllDiverged,
 			why: "every replica candidate has diverged from the failed primary (errant transactions); manual " +
@@ -241,11 +233,11 @@ func (b ballot) refuse(voters []voter) election {
 	for _, v := range voters {
 		if dominates(v, voters) {
 			return election{refusal: core.RefusalNoCandidate, why: fmt.Sprintf(
-				"%s holds the most, but may not be promoted: %s", v.in.Name, b.whyUnfit(v)+b.startText(v))}
+				"%s holds the most transactions, but cannot be promoted: %s", v.in.Name, b.whyUnfit(v)+b.startText(v))}
 		}
 	}
 	return election{refusal: core.RefusalIncomparable,
-		why: "nobody holds all: " + ownText(voters)}
+		why: "no replica holds all transactions: " + ownText(voters)}
 }
 
 // startText tells how to start an applier again that stopped and hinders nothing else; "" where none did.
@@ -253,8 +245,8 @@ func (b ballot) startText(v voter) string {
 	if v.fenced || v.stale || draft.LosesVolume(v.in) || v.report.Terminating || v.report.NeedsReclone {
 		return ""
 	}
-	return fmt.Sprintf(". When the cause is gone, start it again, as root on %s: kubectl cnmsql mysql %s "+
-		"--instance %[1]s, then START REPLICA SQL_THREAD", v.in.Name, b.o.Cluster.Name)
+	return fmt.Sprintf(". Remove the cause, then start the applier: kubectl cnmsql mysql %[2]s --instance %[1]s, "+
+		"then START REPLICA SQL_THREAD", v.in.Name, b.o.Cluster.Name)
 }
 
 func ownText(all []voter) string {
@@ -270,7 +262,7 @@ func (b ballot) whyUnfit(v voter) string {
 		return draft.FencedText(b.o.Cluster.Name, v.in.Name)
 	}
 	if v.stale && receives(v.report) {
-		return "it does not stop in time to receive what the failed primary sent"
+		return "it did not stop receiving from the failed primary in time"
 	}
 	if v.stale {
 		return "it does not answer in time"

@@ -52,8 +52,8 @@ var failoverTable = []failoverRow{
 	{when: func(f *failure) bool {
 		return f.staysPrimary() && f.report.State == core.Stopped && !f.report.Terminating
 	},
-		where: "no proof; its manager answers and stays, its mysqld is stopped, and nobody can take over; " +
-			"or, for less than 10 s, who could lacks what it held when it was promoted, or under `quorum` has executed",
+		where: "no proof; its manager answers and stays, its mysqld is stopped, and nobody can take over; or, for " +
+			"less than 10 s, who could lacks what it held at its promotion, or under `quorum` has executed",
 		does: "it is started again in place (`RestartInPlace`). `Blocked` besides when mysqld ends again and again, or " +
 			"that has not helped for 2 min: `RestartInPlaceFailed`", do: (*decision).restartInPlace},
 	{when: func(f *failure) bool { return f.staysPrimary() && f.report.State == core.Failed },
@@ -139,7 +139,7 @@ func (f *failure) staysPrimary() bool {
 // whyItStays tells that nobody else is promoted, and why.
 func (f *failure) whyItStays() string {
 	if f.nobody != "" {
-		return "nobody can take over: " + f.nobody
+		return "no other instance can take over: " + f.nobody
 	}
 	return f.lacking
 }
@@ -224,7 +224,7 @@ func (d *decision) beginFailover(why string) {
 	d.Status.Operation = &core.Operation{Kind: core.OperationFailover, Step: core.StepDelay,
 		From:   d.Status.Promotion.Instance,
 		Reason: core.Reason(d.diagnosis.name), StartedAt: d.Status.FailingSince, Witnesses: witnesses(d.Observation)}
-	d.Warn(core.ReasonFailover, fmt.Sprintf("the primary %s fails (%s): %s", d.Status.Promotion.Instance,
+	d.Warn(core.ReasonFailover, fmt.Sprintf("the primary %s is failing (%s): %s", d.Status.Promotion.Instance,
 		d.diagnosis.name, why))
 }
 
@@ -256,14 +256,14 @@ func (d *decision) lackingOf(best election) string {
 	if best.refusal != "" {
 		return ""
 	}
-	lacks, what := p.RequiredGTID.Subtract(best.holds), "held when it was promoted"
+	lacks, what := p.RequiredGTID.Subtract(best.holds), "held at its promotion"
 	if lacks.IsEmpty() {
 		lacks, what = d.committedAlone(best), "has executed"
 	}
 	if lacks.IsEmpty() {
 		return ""
 	}
-	return fmt.Sprintf("%s is not promoted yet: it holds the most of the others, but lacks what %s %s (%s)",
+	return fmt.Sprintf("%s is not promoted yet: it is the best candidate, but lacks transactions that %s %s (%s)",
 		best.winner, p.Instance, what, lacks.Abbreviate(4))
 }
 

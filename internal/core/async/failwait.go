@@ -8,9 +8,9 @@ import (
 )
 
 func (d *decision) blockNothingLeft(f *failure) {
-	d.Block(f.best.refusal, fmt.Sprintf("the volume of the primary %s is empty, and nobody can take over: %s. "+
-		"Nothing is initialised again: bring a replica back%s. If none has the data, restore a backup into a new "+
-		"Cluster",
+	d.Block(f.best.refusal, fmt.Sprintf("the volume of the primary %s is empty, and no other instance can take over: "+
+		"%s. The operator never initialises an established cluster again: bring a replica back%s. If none has the "+
+		"data, restore a backup into a new Cluster",
 		d.Status.Promotion.Instance, f.best.why, d.wayOut(f.best.refusal)))
 }
 
@@ -22,7 +22,8 @@ func (d *decision) awaitRecovery(f *failure) {
 	if f.report.State == core.Running {
 		what = "is about to take writes"
 	}
-	d.Doing(fmt.Sprintf("mysqld of %s was started again and %s; another is promoted if it is not back by %s",
+	d.Doing(fmt.Sprintf("mysqld of %s was started again and %s; if it is not back by %s, the operator promotes a "+
+		"replica",
 		f.report.Instance, what, clock(f.recoverBy)))
 	d.RecheckAt(f.recoverBy)
 }
@@ -31,8 +32,8 @@ func (d *decision) awaitRecovery(f *failure) {
 // would only take its reads away as well. But one that has not answered for as long as no server
 // needs is started again, as a replica's is.
 func (d *decision) awaitAnswer(f *failure) {
-	d.Doing(fmt.Sprintf("mysqld of %s does not answer, and nobody can take over: %s; "+
-		"it is killed and started again if it does not answer by %s",
+	d.Doing(fmt.Sprintf("mysqld of %s does not answer, and no other instance can take over: %s; if it does not "+
+		"answer by %s, the operator restarts it",
 		f.report.Instance, f.nobody, clock(f.answerBy)))
 	d.RecheckAt(f.answerBy)
 }
@@ -53,15 +54,15 @@ func (d *decision) blockFailed(f *failure) {
 // blockClosed leaves a primary closed that has lost what it had committed. In a new epoch it would give the
 // numbers again all the same.
 func (d *decision) blockClosed(f *failure) {
-	d.Block(core.RefusalLostTransactions, fmt.Sprintf("%s %s; and %s. Bring back who holds "+
-		"that. Only if it is gone for good: kubectl cnmsql failover %s --to %[1]s --accept-data-loss",
+	d.Block(core.RefusalLostTransactions, fmt.Sprintf("%s %s; and %s. Bring back the instance that holds them. Only "+
+		"if it is gone for good: kubectl cnmsql failover %s --to %[1]s --accept-data-loss",
 		f.report.Instance, f.report.Message, f.whyItStays(), d.Cluster.Name))
 }
 
 func (d *decision) awaitReturn(f *failure) {
 	d.recheckLacking(f)
 	if f.report.Terminating {
-		d.Doing(fmt.Sprintf("%s is being stopped, and goes on in its next Pod; %s",
+		d.Doing(fmt.Sprintf("%s is being stopped, and continues in its next Pod; %s",
 			f.report.Instance, f.whyItStays()))
 		return
 	}
@@ -81,20 +82,21 @@ func (d *decision) recheckLacking(f *failure) {
 func (d *decision) startInPlace(r core.Report, why string) {
 	d.Do(core.RestartInPlace{Instance: r.Instance, Epoch: d.Status.Promotion.Epoch})
 	d.Announce(true, core.ReasonRestartInPlace, r.Instance,
-		"mysqld of "+r.Instance+" is started again in place, for "+why)
+		"mysqld of "+r.Instance+" is restarted in place, because "+why)
 }
 
 // blockTooSoon refuses a failover because the user wants some time between failovers.
 func (d *decision) blockTooSoon(f *failure) {
 	d.Status.Operation.Step = core.StepDelay
-	d.Block(core.RefusalTooSoon, fmt.Sprintf("the primary %s fails (%s), and is not replaced: %s",
+	d.Block(core.RefusalTooSoon, fmt.Sprintf("the primary %s is failing (%s), but the operator does not replace it "+
+		"yet: %s",
 		d.Status.Promotion.Instance, f.name, f.tooSoon))
 	d.RecheckAt(d.Status.LastFailover.Add(d.Cluster.Policy.MinTimeBetweenFailover))
 }
 
 func (d *decision) delay(f *failure) {
 	d.Status.Operation.Step = core.StepDelay
-	d.Doing(fmt.Sprintf("the primary %s fails (%s); it is replaced if it is not back by %s (spec.failoverDelay)",
+	d.Doing(fmt.Sprintf("the primary %s is failing (%s); it is replaced if it is not back by %s (spec.failoverDelay)",
 		d.Status.Promotion.Instance, f.name, clock(f.delayedTo)))
 	d.RecheckAt(f.delayedTo)
 	d.askReceivePromisesInTime(f.delayedTo)

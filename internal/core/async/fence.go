@@ -31,7 +31,7 @@ func (d *decision) reinit() {
 			return
 		case !d.enoughWithout(in, d.Status.Promotion.RequiredAcks):
 			d.Doing("the data of " + name +
-				" is recreated when enough other replicas are attached for commits not to wait")
+				" is recreated when enough other replicas are attached to acknowledge commits")
 			return
 		case d.clearReinit(asked, in):
 			d.MakeAnew(in)

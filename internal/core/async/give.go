@@ -99,9 +99,10 @@ func (d *decision) beginGiving() {
 
 func (d *decision) tellClosed() {
 	op := d.Status.Operation
-	d.Announce(true, core.ReasonGivesData, op.From, fmt.Sprintf("%s is closed for writes while it gives its data to "+
-		"%s: a commit waits for a replica, no replica with data is attached, and a copy of the data waits for the commit. "+
-		"It takes writes again by itself when enough replicas are attached; to have writes before that, set spec.mysql.semiSync.dataDurability to preferred", op.From, op.To))
+	d.Announce(true, core.ReasonGivesData, op.From, fmt.Sprintf("%s takes no writes while it gives its data to %s: "+
+		"commits wait for a replica, no replica with data is attached, and copying waits for these commits. It takes "+
+		"writes again by itself when enough replicas are attached; to allow writes sooner, set "+
+		"spec.mysql.semiSync.dataDurability to preferred", op.From, op.To))
 }
 
 func (d *decision) inGiving() bool {
@@ -249,10 +250,11 @@ func (d *decision) holdsMore(closed core.Report) (name string, mayGo bool) {
 // keepClosed leaves a primary closed, for another instance holds more than it does.
 func (d *decision) keepClosed(closed, more string, mayGo bool) {
 	if mayGo {
-		d.Doing(fmt.Sprintf("%s stays closed until it is known which volume %s has, whose data is to be recreated",
+		d.Doing(fmt.Sprintf("%s stays read-only until the operator can read which volume %s has, whose data is to be "+
+			"recreated",
 			closed, more))
 		return
 	}
-	d.Block(core.RefusalLostTransactions, fmt.Sprintf("%s was closed for writes to give its data, and does not "+
-		"open again: %s holds transactions that it does not have. %s", closed, more, twoCopies(closed)))
+	d.Block(core.RefusalLostTransactions, fmt.Sprintf("%s was made read-only to give its data to others, and stays "+
+		"read-only: %s holds transactions that it lacks. %s", closed, more, twoCopies(closed)))
 }

@@ -37,8 +37,8 @@ func (d *decision) giveOn() bool {
 	if to == "" || !d.canPromise() {
 		return false
 	}
-	d.Warn(core.RefusalDeadline, fmt.Sprintf("%s was promoted, and got nothing done for %s (%s); %s, which sees the "+
-		"promotion, is promoted instead as soon as %[1]s has promised to take no writes", p.Instance, stallLimit,
+	d.Warn(core.RefusalDeadline, fmt.Sprintf("%s was promoted, but made no progress for %s (%s). The operator "+
+		"promotes %s instead, as soon as %[1]s has promised to take no writes", p.Instance, stallLimit,
 		d.promotionProgress(), to))
 	op.Step, op.To = core.StepProve, to
 	op.Witnesses = append(slices.Clone(op.Witnesses), witnesses(d.Observation)...)

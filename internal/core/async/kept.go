@@ -17,13 +17,14 @@ func (d *decision) chooseAdopted() {
 	if lead == nil {
 		return
 	}
-	because := proven{proof: core.ProofAdopted, evidence: fmt.Sprintf("the Cluster of UID %s was deleted; all whose "+
-		"volumes were kept are heard, and none takes writes", d.Status.AdoptedFrom)}
+	because := proven{proof: core.ProofAdopted, evidence: fmt.Sprintf("the Cluster of UID %s was deleted; all "+
+		"instances with kept volumes answer, and none takes writes", d.Status.AdoptedFrom)}
 	if accepted {
-		because = proven{proof: core.ProofAcceptedLoss, evidence: "a human accepted that writes which " + lead.Name +
-			" does not hold are lost"}
-		d.Warn(core.ReasonOverride, lead.Name+" is promoted on a human's word; what it does not hold stays on the "+
-			"volumes of the others")
+		because = proven{proof: core.ProofAcceptedLoss, evidence: "a human accepted the loss of writes that " +
+			lead.Name +
+			" does not hold"}
+		d.Warn(core.ReasonOverride, lead.Name+" is promoted because a human chose it; transactions that it lacks "+
+			"stay on the volumes of the others")
 	}
 	for _, name := range others {
 		d.Status.Diverged = append(draft.Without(d.Status.Diverged, name), name)

@@ -14,12 +14,12 @@ import (
 // nobody proves.
 func (d *decision) noProof(answers bool) string {
 	f, p := d.diagnosis, d.Status.Promotion
-	why := "its manager does not answer and its kubelet has not reported its end"
+	why := "its manager does not answer, and its kubelet has not reported that its container ended"
 	switch asked := d.askedInVain(); {
 	case asked != "":
 		why = asked
 	case answers:
-		why = "the Pod that answers is not the one that took writes, and nobody has reported the end of that one"
+		why = "another Pod answers, and nobody has reported that the Pod that took writes has ended"
 	}
 	otherMembers(d.Observation, p.Instance, func(in *core.Instance) {
 		pod, known := in.Pod.Get()
@@ -27,10 +27,10 @@ func (d *decision) noProof(answers bool) string {
 		switch {
 		case !known || len(gone) == 0:
 		case pod.Exists:
-			why += fmt.Sprintf("; %s was recreated since, and its former Pod %s may live on beside the primary and "+
+			why += fmt.Sprintf("; %s was recreated since, and its former Pod %s may still run beside the primary and "+
 				"vouch for it", in.Name, strings.Join(gone, ", "))
 		default:
-			why += fmt.Sprintf("; the Pod of %s was deleted since, and %s may live on beside the primary and vouch "+
+			why += fmt.Sprintf("; the Pod of %s was deleted since, and %s may still run beside the primary and vouch "+
 				"for it", in.Name, strings.Join(gone, ", "))
 		}
 	})
@@ -38,7 +38,8 @@ func (d *decision) noProof(answers bool) string {
 	if p.Node != "" {
 		where = " on " + p.Node
 	}
-	return fmt.Sprintf("%s may still take writes%s (%s: %s): %s%s. So nobody is promoted. %s", p.Instance, where, f.name,
+	return fmt.Sprintf("%s may still take writes%s (%s: %s): %s%s. So the operator promotes nobody. %s", p.Instance,
+		where, f.name,
 		f.says, why, d.withoutLease(), d.proofAdvice())
 }
 
@@ -49,8 +50,8 @@ func (d *decision) askedInVain() string {
 	if !known || !d.Status.Promotion.IsOf(r.PodUID, r.Node) || r.NoWritesBelow >= d.nextEpoch() {
 		return ""
 	}
-	return fmt.Sprintf("its manager answers (%s), and has not promised yet that it takes no writes: look at its log, "+
-		"and at its volume, on which the promise has to be written", r.State)
+	return fmt.Sprintf("its manager answers (%s), but has not yet promised to take no writes: check its log, and its "+
+		"volume, where it must write the promise", r.State)
 }
 
 // proofAdvice returns what a human can do when there is no proof. A taint evicts all that runs on a
@@ -59,8 +60,8 @@ func (d *decision) proofAdvice() string {
 	hindered, isNode := d.newPodWaits()
 	var ways []string
 	if hindered != "" {
-		ways = append(ways, "Mend why its new Pod does not run, for the manager in it can promise that the "+
-			"former takes no writes: "+hindered)
+		ways = append(ways, "Get its new Pod running, because the manager in it can promise that the former Pod "+
+			"takes no writes: "+hindered)
 	}
 	if isNode && d.askedInVain() == "" {
 		node := cmp.Or(d.Status.Promotion.Node, "NODE")
@@ -68,8 +69,8 @@ func (d *decision) proofAdvice() string {
 			"cut off: kubectl taint node %[1]s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", node))
 	}
 	if len(d.Instances) > 1 {
-		ways = append(ways, fmt.Sprintf("Give up what the one that you promote does not hold: kubectl cnmsql failover "+
-			"%s --to INSTANCE --accept-data-loss", d.Cluster.Name))
+		ways = append(ways, fmt.Sprintf("Accept the loss of writes that the promoted instance lacks: kubectl cnmsql "+
+			"failover %s --to INSTANCE --accept-data-loss", d.Cluster.Name))
 	}
 	return numbered(ways)
 }

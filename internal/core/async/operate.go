@@ -21,8 +21,8 @@ func (d *decision) operate() {
 		d.awaitFirst()
 	case d.diagnosis.name == core.PrimaryFenced:
 		d.refuseWhileFenced()
-		d.Block(core.RefusalPrimaryFenced, fmt.Sprintf("%s, the primary, is fenced by somebody: nobody takes "+
-			"writes, and nobody takes over. To end it: kubectl cnmsql fence off %s %[1]s", d.Status.Promotion.Instance,
+		d.Block(core.RefusalPrimaryFenced, fmt.Sprintf("a human fenced the primary %s: no instance takes writes, and "+
+			"the operator promotes none. To end this: kubectl cnmsql fence off %s %[1]s", d.Status.Promotion.Instance,
 			d.Cluster.Name))
 	case d.inSwitchover():
 		d.switchOver()
@@ -83,23 +83,24 @@ func (d *decision) promotionProgress() string {
 	case said != "":
 		return strings.TrimSuffix(said, ", ")
 	default:
-		return "it has all that it must have, takes the Lease and opens"
+		return "it has all required transactions, takes the Lease and becomes writable"
 	}
 }
 
 func (d *decision) blockLost() {
 	primary := d.Status.Promotion.Instance
-	d.Block(core.RefusalLostTransactions, fmt.Sprintf("the primary %s has lost transactions: %s. Stop the application "+
-		"now: each new write uses lost numbers again. Nothing is promoted or cloned until you decide. %s, and do not "+
-		"wait for a copy before the next: nothing is copied before the last", primary, d.diagnosis.says,
+	d.Block(core.RefusalLostTransactions, fmt.Sprintf("the primary %s has lost transactions: %s. Stop the "+
+		"application now: each new write reuses a lost GTID. The operator promotes and clones nothing until you "+
+		"decide. %s. Do not wait for a copy in between: copies begin after the last deletion", primary,
+		d.diagnosis.says,
 		twoCopies(primary)))
 }
 
 // twoCopies tells what to do where the primary and its replicas hold different histories.
 func twoCopies(primary string) string {
-	return fmt.Sprintf("Look at what is missing. If the replicas are right: delete the PersistentVolumeClaim, then "+
-		"the Pod of %s, and nothing else. If %[1]s is right: delete those of each replica that holds what it lacks, "+
-		"and look again after each (kubectl delete pvc/NAME pod/NAME --wait=false)", primary)
+	return fmt.Sprintf("Check what is missing. If the replicas are right: delete the PersistentVolumeClaim, then the "+
+		"Pod of %s, and nothing else. If %[1]s is right: delete those of each replica that holds what it lacks, and "+
+		"check the status after each (kubectl delete pvc/NAME pod/NAME --wait=false)", primary)
 }
 
 // takesWrites reports whether the granted primary is writable, whatever else is the matter with it.
@@ -114,8 +115,8 @@ func (d *decision) awaitFirst() {
 	case known && r.State == core.Failed:
 		d.Block(r.Reason, p.Instance+": "+r.Problem().String())
 	case known && !mayGoOn(r, p):
-		d.Block(core.RefusalNoProof, fmt.Sprintf("%s was to become the first primary on node %s and now runs on node "+
-			"%s, and nobody knows what became of its first Pod; delete this Cluster and create it again",
+		d.Block(core.RefusalNoProof, fmt.Sprintf("%s was to become the first primary on node %s, but now runs on "+
+			"node %s, and its first Pod may still run; delete this Cluster and create it again",
 			p.Instance, p.Node, r.Node))
 	case known && r.State == core.Stopped && r.Data == core.DataPopulated:
 		d.Do(core.RestartInPlace{Instance: p.Instance, Epoch: p.Epoch})
@@ -140,9 +141,9 @@ func (d *decision) bootstrap() {
 			stranger = in.Name
 		}
 		if known && r.Data == core.DataPopulated {
-			d.Block(core.RefusalDataWithoutStatus, in.Name+" has data, but the Cluster's status does not know of any "+
-				"primary: the status was lost. "+
-				"Nothing is initialised; restore the status, or create a Cluster with another name")
+			d.Block(core.RefusalDataWithoutStatus, in.Name+" has data, but the Cluster's status names no primary: "+
+				"the status was lost. The operator initialises nothing; restore the status, or create a Cluster with "+
+				"another name")
 			return
 		}
 	}
@@ -153,7 +154,7 @@ func (d *decision) bootstrap() {
 	r, known := first.Report.Get()
 	switch {
 	case stranger != "":
-		d.Doing("waiting to hear what " + stranger + " holds, which the Cluster's status does not know of")
+		d.Doing("waiting for " + stranger + " to report what it holds: the Cluster's status does not list it")
 		return
 	case !known || r.Data != core.DataEmpty || r.State == core.Failed || r.Terminating:
 		d.Doing("waiting for " + first.Name + " to start")
@@ -210,8 +211,8 @@ func (d *decision) tellLost(e election) {
 		return
 	}
 	if lost := p.RequiredGTID.Subtract(e.holds); !lost.IsEmpty() {
-		d.Warn(core.ReasonLost, fmt.Sprintf("%s is promoted without %s, which %s had and nobody who can be promoted "+
-			"holds: what was acknowledged of it is lost",
+		d.Warn(core.ReasonLost, fmt.Sprintf("%s is promoted without %s: %s had these transactions, and no candidate "+
+			"holds them. Those that were acknowledged are lost",
 			e.winner, lost.Abbreviate(10), p.From))
 	}
 }

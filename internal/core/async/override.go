@@ -20,7 +20,7 @@ func (d *decision) overrides() bool {
 		d.Do(core.ClearOverride{})
 		return false
 	case want.Epoch != d.Status.Promotion.Epoch:
-		d.RefuseOverride(fmt.Sprintf("it names %s, and this is epoch %d. See what would be lost now; then write "+
+		d.RefuseOverride(fmt.Sprintf("it names %s, but the epoch is now %d. Check what would be lost now, then set "+
 			"cnmsql.cnmsql.co/accept-data-loss=INSTANCE@%[2]d", want, d.Status.Promotion.Epoch))
 		return false
 	case d.isToTakeOver() && d.diagnosis.name == core.PrimaryHealthy && want.To == d.Status.Promotion.Instance:
@@ -44,10 +44,10 @@ func (d *decision) overrides() bool {
 	d.beginFailover(d.diagnosis.says)
 	d.Status.Diverged = draft.Without(d.Status.Diverged, want.To)
 	e := election{winner: want.To, podUID: r.PodUID, node: r.Node, holds: r.Server.Holds()}
-	d.grant(e, proven{proof: core.ProofAcceptedLoss, evidence: "a human accepted that writes which " + want.To +
-		" does not hold are lost"}, 0)
-	d.Warn(core.ReasonOverride, fmt.Sprintf("%s is promoted on a human's word, without a proof that nobody else "+
-		"takes writes; what it does not hold is lost", want.To))
+	d.grant(e, proven{proof: core.ProofAcceptedLoss, evidence: "a human accepted the loss of writes that " + want.To +
+		" does not hold"}, 0)
+	d.Warn(core.ReasonOverride, fmt.Sprintf("%s is promoted because a human chose it, without a proof that no other "+
+		"instance takes writes; writes that it does not hold are lost", want.To))
 	d.Do(core.ClearOverride{})
 	d.Doing("promoting " + want.To)
 	return true

@@ -115,11 +115,11 @@ func (d *decision) timeToApply(op *core.Operation, has gtid.Set, read time.Time,
 }
 
 func (d *decision) tellWhyNotClose(op *core.Operation, takes time.Duration, known bool) {
-	how := "it has not applied yet what " + op.From + " had when that was looked at first"
+	how := "it has not yet applied what " + op.From + " had when the operator first compared them"
 	if known {
 		how = "it would take about " + roughly(takes).String()
 	}
-	limit := "in a tenth of the time that was waited for it"
+	limit := "within a tenth of the time waited so far"
 	if d.Cluster.SwitchoverPause > 0 && !d.IsStopping(op.From) {
 		limit += fmt.Sprintf(", and well within spec.maxSwitchoverPause (%s)", d.Cluster.SwitchoverPause)
 	}
@@ -149,11 +149,12 @@ func (d *decision) turnBack(op *core.Operation) bool {
 	case d.diagnosis.name.IsFailing():
 		return false
 	case d.noteProgress(op) && d.canReturn(op):
-		why = fmt.Sprintf("it got nothing done for %s (%s)", stallLimit, d.promotionProgress())
+		why = fmt.Sprintf("it made no progress for %s (%s)", stallLimit, d.promotionProgress())
 	default:
 		return false
 	}
-	d.Warn(reason, fmt.Sprintf("switchover to %s given up: %s; %s takes writes again as soon as %s has promised not to",
+	d.Warn(reason, fmt.Sprintf("switchover to %s given up: %s; %s takes writes again as soon as %s has promised to "+
+		"take none",
 		op.To, why, op.From, op.To))
 	if reason != core.ReasonRequested {
 		d.NoteReturn(op.To, why)

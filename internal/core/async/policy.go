@@ -32,9 +32,9 @@ func (d *decision) exceedsTransactions(e election, most uint64) (core.Reason, st
 	primary := d.Status.Promotion.Instance
 	last, known := d.holder().LastExecuted.Get()
 	if !known && !d.Cluster.Durability.Mode.IsOnReplicas() {
-		return core.RefusalBehind, fmt.Sprintf("it is not known how many transactions %[1]s lacks that %[2]s had, for "+
-			"mysqld of %[2]s has told this operator nothing since that started, and "+
-			"spec.failoverPolicy.maxTransactionsBehind is %[3]d: bring %[2]s back, or remove the bound", e.winner,
+		return core.RefusalBehind, fmt.Sprintf("spec.failoverPolicy.maxTransactionsBehind is %[3]d, but it is not "+
+			"known how many transactions of %[2]s %[1]s lacks: this operator has not heard from mysqld of %[2]s "+
+			"since it started. Bring %[2]s back, or remove the bound", e.winner,
 			primary, most)
 	}
 	if lacks := last.Subtract(e.holds).Count(); known && lacks > most {

@@ -45,9 +45,9 @@ func (b ballot) missingText(voters []voter, unknown []string) string {
 	switch {
 	case len(missing) > 0:
 	case len(lacking) > 0:
-		said = "Nobody else can say it"
+		said = "There is no other replica to ask"
 	default:
-		said = "Whoever held the rest is gone"
+		said = "The other replicas are gone or empty"
 	}
 	if len(lacking) > 0 {
 		said += ". " + strings.Join(lacking, ", ") + " " + draft.MayLackText

@@ -99,8 +99,8 @@ func (d *decision) cannotSpare(in *core.Instance) string {
 	if !d.Cluster.Durability.CountsOnReplicas(p) || d.enoughWithout(in, p.RequiredAcks) {
 		return ""
 	}
-	return fmt.Sprintf("for without %s, %s would receive from %s, and each commit needs %s. The operator deletes the "+
-		"Pod when enough other replicas receive. To delete it now (commits will hang): kubectl delete pod %[1]s",
+	return fmt.Sprintf("because without %s, %s would receive from %s, and each commit needs %s. The operator deletes "+
+		"the Pod when enough other replicas receive. To delete it now (commits will hang): kubectl delete pod %[1]s",
 		in.Name, core.Plural(d.receiveBeside(in), "replica"), p.Instance, core.Acknowledgements(p.RequiredAcks))
 }
 
@@ -289,19 +289,19 @@ func (d *decision) clearRemoval(victim, holder *core.Instance) bool {
 			"has; if they do not matter: kubectl cnmsql reinit "+d.Cluster.Name+" "+victim.Name)
 	case d.mayVouch(victim):
 		d.again(core.ReceivePromise{Instance: victim.Name, Epoch: d.Status.Promotion.Epoch + 1})
-		d.Doing("removing " + victim.Name + ": it promises to vouch for this primary no more")
+		d.Doing("removing " + victim.Name + ": it stops vouching for this primary")
 	case holdsNothing(victim) && d.mayCountWithout(victim):
 		return true
 	case holdsNothing(victim):
 		d.askPrimarySince(victim)
-		d.Doing("waiting until as many replicas as a commit waits for hold what " + victim.Name +
-			" may have acknowledged before it lost its data, and then it is removed")
+		d.Doing("removing " + victim.Name +
+			": waiting until enough replicas for a commit hold what it may have acknowledged before it lost its data")
 	case !serves && d.IsFenced(victim.Name): // so that somebody can look at what it holds
-		d.Doing(fmt.Sprintf("%[2]s is to be removed, and is fenced: it is not known what it holds; take the fence off "+
-			"(kubectl cnmsql fence off %[1]s %[2]s), or set spec.instances back", d.Cluster.Name, victim.Name))
+		d.Doing(fmt.Sprintf("%[2]s is to be removed, but is fenced, so it does not report what it holds; unfence it "+
+			"(kubectl cnmsql fence off %[1]s %[2]s), or raise spec.instances again", d.Cluster.Name, victim.Name))
 	case !serves:
-		d.Doing("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; " +
-			"delete its PersistentVolumeClaim, then its Pod yourself if that does not matter")
+		d.Doing("waiting for " + victim.Name + " to report what it holds before it is removed; if its data " +
+			"does not matter, delete its PersistentVolumeClaim, then its Pod")
 	case r.NoReceivingBelow <= d.Status.Promotion.Epoch:
 		d.beginRemoval(victim, holder)
 	case receives(r):
@@ -377,7 +377,8 @@ func (d *decision) notHeldElsewhere(r core.Report, victim, holder *core.Instance
 	holds := r.Server.Holds()
 	primary, ok := serving(holder)
 	if !ok || !primary.Server.Executed.Contains(holds) {
-		return fmt.Sprintf("%s is to be removed, but %s does not hold all that it holds", victim.Name, holder.Name)
+		return fmt.Sprintf("%s is to be removed, but %s is not known to hold all its transactions", victim.Name,
+			holder.Name)
 	}
 	if d.mayLack(r) {
 		holds = holds.Union(primary.Server.Logged())
@@ -393,7 +394,8 @@ func (d *decision) notHeldElsewhere(r core.Report, victim, holder *core.Instance
 		}
 	})
 	if need := d.wishedWithout(victim, holder); have < need {
-		return fmt.Sprintf("%s is to be removed, but %d of %d replicas hold all that it holds", victim.Name, have, need)
+		return fmt.Sprintf("%s is to be removed, but only %d of %d required replicas hold all its transactions",
+			victim.Name, have, need)
 	}
 	return ""
 }

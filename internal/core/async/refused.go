@@ -45,10 +45,12 @@ func (d *decision) tellTurnedAway() {
 func remedy(kind core.Refused, holder string) string {
 	if kind == core.RefusedTooMany {
 		return "close connections on " + holder +
-			", or lift the limits of the replication account. Nobody is promoted for it: the next primary would refuse as well"
+			", or lift the limits of the replication account. The operator promotes nobody for this: the next " +
+			"primary would refuse as well"
 	}
 	return "the manager of " + holder +
-		" restores the replication account within half a minute, and its log says so if it cannot. Nobody is promoted for it: the next primary would refuse as well"
+		" restores the replication account within half a minute, and its log says so if it cannot. The operator " +
+		"promotes nobody for this: the next primary would refuse as well"
 }
 
 // isTurnedAwayFor reports whether the replica has said each time that it was heard, for that long,

@@ -91,7 +91,7 @@ func (d *decision) restoreStatus(primary *core.Instance, r core.Report, last int
 	if d.Status.EstablishedAt.IsZero() {
 		d.Status.EstablishedAt = d.Now
 	}
-	evidence := fmt.Sprintf("all instances are heard: %s is the primary of epoch %d, and nobody has seen a later one",
+	evidence := fmt.Sprintf("all instances answer: %s is the primary of epoch %d, and none has seen a later epoch",
 		primary.Name, last)
 	p := &core.Promotion{
 		Epoch: d.Status.Epoch, Instance: primary.Name, Proof: core.ProofStatusRestored,
@@ -112,7 +112,8 @@ func (d *decision) restoreStatus(primary *core.Instance, r core.Report, last int
 	}
 	d.diagnosis = finding{core.PrimaryPromoting, "it goes on in a new epoch"}
 	d.setTarget(primary.Name)
-	d.Tell(core.ReasonStatusRestored, fmt.Sprintf("the Cluster's status had gone back: %s. It goes on in epoch %d",
+	d.Tell(core.ReasonStatusRestored, fmt.Sprintf("the Cluster's status had been set back: %s. The primary continues "+
+		"in epoch %d",
 		evidence, d.Status.Epoch))
 	d.Doing(primary.Name + " goes on as the primary")
 	d.Again = true
@@ -146,7 +147,8 @@ func (d *decision) blockRegressed(last int64, why string) {
 		otherwise = "restore the status, or create a Cluster with another name"
 	}
 	d.Block(core.RefusalStatusRegressed, fmt.Sprintf("the Cluster's status is of epoch %[1]d, and instances have "+
-		"seen epoch %[2]d of it: it was set back, as when etcd is restored from a backup. "+
-		"Nothing is decided by it; an instance that takes writes goes on. It is mended by itself when all instances answer and one of them was the primary of epoch %[2]d: %[3]s. "+
-		"If that cannot be: %[4]s", d.Status.Epoch, last, why, otherwise))
+		"seen epoch %[2]d of it: it was set back, as when etcd is restored from a backup. The operator decides "+
+		"nothing by it; an instance that takes writes continues. The operator repairs it when all instances answer "+
+		"and one of them was the primary of epoch %[2]d; still in the way: %[3]s. If that is impossible: %[4]s",
+		d.Status.Epoch, last, why, otherwise))
 }

@@ -238,8 +238,8 @@ func (d *decision) resume() {
 	}
 	d.Status.Epoch = max(d.nextEpoch(), until)
 	p.Epoch, p.WritableSince = d.Status.Epoch, time.Time{}
-	d.Tell(core.ReasonPrimaryContinues, fmt.Sprintf("%s stays the primary, in epoch %d: a change that has not come "+
-		"about had been ordered already", p.Instance, p.Epoch))
+	d.Tell(core.ReasonPrimaryContinues, fmt.Sprintf("%s stays the primary, in epoch %d: a change was ordered, but "+
+		"not completed", p.Instance, p.Epoch))
 	d.Again = true
 }
 

@@ -142,15 +142,15 @@ func (d *decision) acknowledge() {
 	d.noteGuarantee(min(acks, sure))
 	if attached < applied && !c.Durability.Mode.LowersAcks() {
 		if r.Server.SemiSync.LocksAccounts {
-			d.Doing(fmt.Sprintf("a statement that changes an account waits on %s for %s, and %s attached: until it is "+
-				"acknowledged nobody can log in, nor is anything written",
+			d.Doing(fmt.Sprintf("a statement that changes an account waits on %s for %s, and %s attached: until it "+
+				"is acknowledged, nobody can log in or write",
 				holder.Name, core.Acknowledgements(applied), are(attached, "replica")))
 		}
 		d.tellHangs(applied, attached)
 	}
 	if pod, known := holder.Pod.Get(); known && pod.Exists && !pod.Current && blocks != r.Server.SemiSync.Blocks {
 		d.Status.Durable, d.Status.DurableMessage = core.DurableUnknown,
-			"the primary still waits as a former spec has it; how commits wait is certain when it has been restarted"
+			"the primary still runs with an earlier spec; how its commits wait is certain after its restart"
 		return
 	}
 	// What was promised is what was asked for, also while some have no data yet.
@@ -180,7 +180,7 @@ func acksText(primary string, acks, wished, applied int, blocks bool) string {
 	case acks != applied:
 		return text
 	case blocks:
-		return text + ", from now on without limit"
+		return text + ", from now on without a time limit"
 	default:
 		return text + ", from now on no longer than spec.mysql.semiSync.timeoutMillis"
 	}

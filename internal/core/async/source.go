@@ -79,8 +79,8 @@ func (d *decision) takeOver() bool {
 	case !ok:
 		return false
 	case !isOf(r, d.holder()): // what it holds goes with its Pod
-		d.Doing(fmt.Sprintf("%s is to take writes when it runs in its present Pod, on a volume that stays, or another "+
-			"instance follows %s", d.Status.Promotion.Instance, d.Status.Promotion.Follows))
+		d.Doing(fmt.Sprintf("%s takes over when its present Pod answers, and neither that Pod nor its volume is "+
+			"being deleted, or another instance follows %s", d.Status.Promotion.Instance, d.Status.Promotion.Follows))
 		return false
 	case d.awaitServer(r), d.awaitCopies(r):
 		return false
@@ -101,13 +101,14 @@ func (d *decision) awaitServer(r core.Report) bool {
 	isOld := !known || from.Generation < d.Cluster.Generation || d.isElsewhere(from)
 	switch why := d.notFollowing(); {
 	case from == nil || from.Name != p.Follows || from.Problem == "" && isOld:
-		d.Doing(fmt.Sprintf("%s is to take writes: it asks %s what that has executed", p.Instance, p.Follows))
+		d.Doing(fmt.Sprintf("%s is to take over: it asks %s which transactions that server has executed", p.Instance,
+			p.Follows))
 	case from.Problem != "" || why != "":
-		d.Block(core.RefusalTakeOver, fmt.Sprintf("%s is to take writes, and it is not known whether it has all that "+
-			"%s has executed: %s. Mend that. %s. %s", p.Instance, p.Follows, cmp.Or(from.Problem, why), back,
+		d.Block(core.RefusalTakeOver, fmt.Sprintf("%s is to take over, but it is not known whether it has all that "+
+			"%s has executed: %s. Fix that. %s. %s", p.Instance, p.Follows, cmp.Or(from.Problem, why), back,
 			d.withoutServer(r)))
 	case !missing.IsEmpty():
-		d.Doing(fmt.Sprintf("%s is to take writes when it has all that %s has executed, of which it lacks %s%s. %s",
+		d.Doing(fmt.Sprintf("%s takes over when it has all that %s has executed; it lacks %s%s. %s",
 			p.Instance, p.Follows, core.Plural(missing.Count(), "transaction"), stillWritten(from), back))
 	default:
 		return false
@@ -126,8 +127,8 @@ func (d *decision) isElsewhere(from *core.Source) bool {
 func (d *decision) withoutServer(r core.Report) string {
 	p := d.Status.Promotion
 	if name, _ := d.holdsMore(r); name != "" {
-		return fmt.Sprintf("If %s is gone for good, first make %s the instance that follows it, for %[2]s holds "+
-			"transactions that %s lacks: kubectl cnmsql promote %s %[2]s", p.Follows, name, p.Instance, d.Cluster.Name)
+		return fmt.Sprintf("If %s is gone for good, first make %s primary, because it holds transactions that %s "+
+			"lacks: kubectl cnmsql promote %s %[2]s", p.Follows, name, p.Instance, d.Cluster.Name)
 	}
 	return fmt.Sprintf("If %s is gone for good: kubectl cnmsql failover %s --to %s --accept-data-loss", p.Follows,
 		d.Cluster.Name, p.Instance)
@@ -138,7 +139,7 @@ func (d *decision) lookForTakeOver() { d.RecheckAt(d.Now.Add(time.Second)) }
 
 func stillWritten(s *core.Source) string {
 	if s.Writable {
-		return "; " + s.Name + " takes writes itself: stop the application, or set super_read_only there"
+		return "; " + s.Name + " still takes writes: stop the application, or set super_read_only there"
 	}
 	return ""
 }
@@ -147,8 +148,8 @@ func stillWritten(s *core.Source) string {
 // holds than its first commit is to wait for: what the external server has acknowledged is to outlive the primary, too.
 func (d *decision) awaitCopies(r core.Report) bool {
 	if name, _ := d.holdsMore(r); name != "" {
-		d.Block(core.RefusalTakeOver, fmt.Sprintf("%s is to take writes, and %s holds transactions that it does not "+
-			"have. To have %[2]s take over instead: kubectl cnmsql promote %s %[2]s", d.Status.Promotion.Instance, name,
+		d.Block(core.RefusalTakeOver, fmt.Sprintf("%s cannot take over: %s holds transactions that it lacks. To let "+
+			"%[2]s take over instead: kubectl cnmsql promote %s %[2]s", d.Status.Promotion.Instance, name,
 			d.Cluster.Name))
 		return true
 	}
@@ -156,7 +157,7 @@ func (d *decision) awaitCopies(r core.Report) bool {
 	if have >= need {
 		return false
 	}
-	d.Doing(fmt.Sprintf("%s is to take writes when %s what it holds; %d do", d.Status.Promotion.Instance,
+	d.Doing(fmt.Sprintf("%s takes over when %s all its transactions; now %d do", d.Status.Promotion.Instance,
 		hold(need), have))
 	d.lookForTakeOver()
 	return true
@@ -177,11 +178,11 @@ func (d *decision) firstAcks() int {
 
 func (d *decision) tellTakesOver(r core.Report) {
 	p := d.Status.Promotion
-	text := fmt.Sprintf("%s takes writes from now on, and follows %s no more: it has all that %[2]s had executed",
+	text := fmt.Sprintf("%s takes writes from now on, and no longer follows %s: it has all that %[2]s had executed",
 		p.Instance, p.Follows)
 	if r.Source.Writable {
-		text += fmt.Sprintf(". %s takes writes still: what is written there from now on is not in this Cluster. Stop "+
-			"who writes there, or set super_read_only there", p.Follows)
+		text += fmt.Sprintf(". %s still takes writes: what is written there from now on is not in this Cluster. Stop "+
+			"its clients, or set super_read_only there", p.Follows)
 	}
 	d.Tell(core.ReasonTakesOver, text)
 }
@@ -212,10 +213,10 @@ func (d *decision) takeOverAnyway() {
 		return
 	}
 	p := d.Status.Promotion
-	d.Warn(core.ReasonOverride, fmt.Sprintf("%s takes writes on a human's word, and follows %s no more: what that has "+
-		"executed and %[1]s does not hold is lost to this Cluster", p.Instance, p.Follows))
-	d.openHolder(r, proven{proof: core.ProofAcceptedLoss, evidence: "a human accepted that writes which only " +
-		p.Follows + " holds are lost"})
+	d.Warn(core.ReasonOverride, fmt.Sprintf("%s takes writes because a human decided so, and no longer follows %s: "+
+		"transactions of %[2]s that %[1]s lacks are lost to this Cluster", p.Instance, p.Follows))
+	d.openHolder(r, proven{proof: core.ProofAcceptedLoss, evidence: "a human accepted the loss of writes that only " +
+		p.Follows + " holds"})
 	d.Do(core.ClearOverride{})
 	d.Doing(p.Instance + " is made writable")
 }

@@ -22,20 +22,20 @@ func (d *decision) mendLease() {
 		d.isSeized() {
 		return
 	}
-	said := fmt.Sprintf("the Lease of the primary names %s at epoch %d, to which nobody was promoted: %s is the "+
-		"primary in epoch %d, and cannot take it; somebody other than the operator and the instances has written it "+
-		"(kubectl get lease %s-primary -o yaml --show-managed-fields)", nobody(l.Holder), l.Epoch, p.Instance, p.Epoch,
+	said := fmt.Sprintf("the Lease of the primary names %s at epoch %d, but no such promotion exists: %s is the "+
+		"primary in epoch %d, and cannot take the Lease. Neither the operator nor an instance wrote it (kubectl get "+
+		"lease %s-primary -o yaml --show-managed-fields)", nobody(l.Holder), l.Epoch, p.Instance, p.Epoch,
 		d.Cluster.Name)
 	expires := l.UnchangedSince.Add(core.LeaseTTL)
 	switch {
 	case d.mayHold(l):
-		said += fmt.Sprintf("; %s cannot be asked and may hold it, so that it is left alone: if that instance is gone "+
-			"for good, delete the Lease, and the operator makes it again", l.Holder)
+		said += fmt.Sprintf("; %s may hold it, so the operator leaves it alone: if that instance is gone for good, "+
+			"delete the Lease, and the operator makes it again", l.Holder)
 	case d.Now.Before(expires):
-		said += fmt.Sprintf("; it is set back at %s, if nobody renews it", clock(expires))
+		said += fmt.Sprintf("; the operator sets it back at %s, if nobody renews it", clock(expires))
 		d.RecheckAt(expires)
 	default:
-		said += "; it is set back"
+		said += "; the operator sets it back"
 		d.Do(core.ResetLease{Epoch: p.Epoch, Version: l.Version})
 		d.RecheckAt(d.Now.Add(receiveLook))
 	}

@@ -43,10 +43,10 @@ func (d *decision) unreached() string {
 	}
 	advice := "Look at its Pod and at its node: kubectl describe pod " + holder.Name
 	if why := problemOf(holder); why != "" {
-		advice = "Mend what hinders it: " + why
+		advice = "Fix what hinders it: " + why
 	}
-	return fmt.Sprintf("the manager of the primary %s cannot be reached%s, %s: nobody knows whether writes are taken, "+
-		"and nothing is done. %s", holder.Name, holder.WhyUnheard(), witness, advice)
+	return fmt.Sprintf("the manager of the primary %s cannot be reached%s, %s: it may still take writes, so the "+
+		"operator changes nothing. %s", holder.Name, holder.WhyUnheard(), witness, advice)
 }
 
 // blockRestarts tells, after a while, that starting mysqld in place, which is all that can be done,

@@ -14,6 +14,7 @@ func (d *decision) tellStrangers() {
 	}
 	names := r.Server.SemiSync.Strangers
 	d.Remark(core.ReasonForeignAcks, names, names+" received from "+r.Instance+" with semi-synchronous replication "+
-		"switched on, and is no instance of this Cluster: what it acknowledged might be nowhere else. Its connection "+
-		"is ended each time it comes. Set rpl_semi_sync_replica_enabled to OFF there, and start its IO thread anew")
+		"switched on, but is no instance of this Cluster: no election counts what it acknowledged. The manager of "+
+		"the primary ends its connection each time. Set rpl_semi_sync_replica_enabled to OFF there, and restart its "+
+		"IO thread")
 }

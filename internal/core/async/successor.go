@@ -142,16 +142,17 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 		d.grant(e, proof, d.promotionAcks())
 		d.Doing("promoting " + e.winner)
 	case serves && r.Terminating:
-		d.Doing(fmt.Sprintf("waiting until a replica holds all that %s holds, which is being stopped", holder.Name))
+		d.Doing(fmt.Sprintf("%s is being stopped: waiting until a replica holds all that it holds", holder.Name))
 	case d.comesBack(holder):
 		// It waits for a word before it recovers, and others may wait for what it holds. It is
 		// started to say that, also where it may not open any more, for its lease was taken.
 		if back, known := holder.Report.Get(); known && back.State == core.Stopped &&
 			mayGoOn(back, d.Status.Promotion) {
 			d.blockRestarts(back)
-			d.startInPlace(back, "nobody can take over: "+e.why)
+			d.startInPlace(back, "no other instance can take over: "+e.why)
 		}
-		said := fmt.Sprintf("waiting for %s to say what it holds; nobody else can be promoted: %s", holder.Name, e.why)
+		said := fmt.Sprintf("waiting for %s to report what it holds; no other instance can be promoted: %s",
+			holder.Name, e.why)
 		if !holder.Report.Known() {
 			said += besides(holder)
 		}
@@ -160,7 +161,8 @@ func (d *decision) electSuccessor(proof proven, since time.Time) {
 		if end := d.Status.Operation.Deadline; e.refusal == core.RefusalLag && d.Now.Before(end) {
 			d.RecheckAt(end) // then it counts as refused
 		}
-		d.Block(e.refusal, fmt.Sprintf("the primary %s fails (%s: %s), and nobody is promoted: %s%s%s", holder.Name,
+		d.Block(e.refusal, fmt.Sprintf("the primary %s is failing (%s: %s), and the operator promotes nobody: %s%s%s",
+			holder.Name,
 			d.diagnosis.name, d.diagnosis.says, e.why, besides(holder), d.wayOut(e.refusal)))
 	}
 }
@@ -170,12 +172,12 @@ func (d *decision) wayOut(refusal core.Reason) string {
 	override := "kubectl cnmsql failover " + d.Cluster.Name + " --to INSTANCE --accept-data-loss"
 	switch primary := d.Status.Promotion.Instance; {
 	case refusal == core.RefusalTooFewKnown:
-		return ". To promote one all the same and lose what it does not hold: " + override
+		return ". To promote a replica anyway and lose what it lacks: " + override
 	case refusal == core.RefusalIncomparable:
-		return ". Look at them, and choose: " + override + "; the others keep their data"
+		return ". Compare them, then choose: " + override + "; the others keep their data"
 	case refusal == core.RefusalAllDiverged && !slices.Contains(d.Status.Diverged, primary) &&
 		d.diagnosis.name != core.PrimaryDataLost && !d.holder().IsGone():
-		return ". Bring " + primary + " back: it alone has not diverged. Or choose: " + override
+		return ". Bring " + primary + " back: it is the only one that has not diverged. Or choose: " + override
 	case refusal == core.RefusalAllDiverged:
 		return ". Choose: " + override
 	}

@@ -74,13 +74,14 @@ func (d *decision) chooseSuccessor(why core.Reason) {
 		}
 	})
 	if len(able) == 0 && len(tired) > 0 {
-		d.Doing(fmt.Sprintf("the primary %s has to go (%s); %s did not take over in time. It is tried again at %s",
+		d.Doing(fmt.Sprintf("the primary %s must hand over (%s), but %s did not take over in time. The operator "+
+			"tries again at %s",
 			d.Status.Promotion.Instance, why,
 			strings.Join(tired, ", "), rested.UTC().Format("15:04:05 MST")))
 		return
 	}
 	if len(able) == 0 {
-		d.Doing(fmt.Sprintf("the primary %s has to go (%s), but no replica can take over yet",
+		d.Doing(fmt.Sprintf("the primary %s must hand over (%s), but no replica can take over yet",
 			d.Status.Promotion.Instance, why))
 		return
 	}
@@ -203,7 +204,8 @@ func (d *decision) cannotLead(in *core.Instance) (core.Report, *core.Problem) {
 	case r.IsFull():
 		return r, &core.Problem{Reason: core.RefusalTargetFull, Message: core.TargetFullText}
 	case d.mayLack(r):
-		text := "it " + draft.MayLackText + "; it is whole again when it holds what " + d.Status.Promotion.Instance +
+		text := "it " + draft.MayLackText + "; it can become primary when it holds what " +
+			d.Status.Promotion.Instance +
 			" had"
 		return r, &core.Problem{Reason: core.RefusalTargetNotReady, Message: text}
 	}
@@ -285,7 +287,7 @@ func (d *decision) gatherAckers(op *core.Operation) bool {
 		return false
 	}
 	d.Do(core.Refresh{Instance: op.From})
-	d.Doing(fmt.Sprintf("%s still takes writes until %s has received so much that commits on %s need not wait for it",
+	d.Doing(fmt.Sprintf("%s still takes writes until %s has received enough: commits on %s would wait for it",
 		op.From, strings.Join(far, ", "), op.To))
 	d.RecheckAt(d.Now.Add(draft.CatchUpPace))
 	return true
@@ -333,7 +335,7 @@ func (d *decision) demoteAndGrant(op *core.Operation) {
 		return
 	case !d.fresh(d.holder(), proof.since):
 		// What was read before the promise held may lack the last commits.
-		d.Doing("waiting for " + op.From + " to say what it holds in the end")
+		d.Doing("waiting for " + op.From + " to report its final position")
 		return
 	}
 	e, no := d.takesOver(op, r)
@@ -363,7 +365,7 @@ func (d *decision) takesOver(op *core.Operation, final core.Report) (e election,
 		return e, more + " holds transactions that " + op.From + " does not have"
 	}
 	if !final.Server.Executed.Contains(final.Server.Holds()) {
-		return e, op.From + " has received transactions that it has not applied, and that nobody can be sent"
+		return e, op.From + " has received transactions that it has not applied, and cannot send them to others"
 	}
 	return election{winner: op.To, podUID: r.PodUID, node: r.Node, holds: final.Server.Executed}, ""
 }
@@ -407,7 +409,7 @@ func (d *decision) awaitTarget(op *core.Operation) {
 func (d *decision) wayBack(op *core.Operation, proof proven, why string) {
 	e := d.ballot("", op.From).elect()
 	if e.refusal != "" {
-		d.Block(e.refusal, "switchover to "+op.To+" failed ("+why+"), and nobody else can take writes: "+e.why)
+		d.Block(e.refusal, "switchover to "+op.To+" failed ("+why+"), and no other instance can take writes: "+e.why)
 		return
 	}
 	d.Warn(core.RefusalDeadline, "switchover to "+op.To+" given up: "+why+"; "+e.winner+" is made writable instead")

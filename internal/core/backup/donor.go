@@ -95,9 +95,9 @@ type Refusal struct {
 // gives up, under numbers that it gives again.
 func Donor(instances []Instance, w Wish) (Choice, *Refusal) {
 	if w.Undecided {
-		return Choice{}, &Refusal{core.BackupUndecided, "the group was told to go on without some of its members, " +
-			"and was not seen since: nobody knows which transactions are the Cluster's. The backup begins when the " +
-			"group has its quorum; see kubectl cnmsql group status"}
+		return Choice{}, &Refusal{core.BackupUndecided, "a group recovery excluded some members, and the group was " +
+			"not seen since: it is not known which transactions are the Cluster's. The backup begins when the group " +
+			"has its quorum; see kubectl cnmsql group status"}
 	}
 	if i := slices.IndexFunc(instances, func(in Instance) bool { return in.Joining }); i >= 0 {
 		return Choice{}, &Refusal{core.BackupJoinGoesFirst, instances[i].Name + " is being given its data by another " +
@@ -116,13 +116,13 @@ func Donor(instances []Instance, w Wish) (Choice, *Refusal) {
 	name := nearest(instances, func(in Instance) bool { return in.Primary && !in.Stalls })
 	switch {
 	case w.Waited < StandbyPatience:
-		return Choice{}, &Refusal{core.BackupNoDonor, fmt.Sprintf("%s; the backup begins when one is, or takes the "+
-			"primary once there has been none for %.0f minutes. To take the primary at once, create a Backup with "+
-			"spec.target: primary", none, StandbyPatience.Minutes())}
+		return Choice{}, &Refusal{core.BackupNoDonor, fmt.Sprintf("%s; the backup begins when one is, or uses the "+
+			"primary after %.0f minutes without one. To use the primary now, create a Backup with spec.target: "+
+			"primary", none, StandbyPatience.Minutes())}
 	case name == "":
-		return Choice{}, &Refusal{core.BackupNoDonor, none + ", and the primary is not taken instead while it is not " +
-			"ready, is fenced, or its commits hang; the backup begins when one of them can be taken. Look at the " +
-			"Cluster: kubectl cnmsql status"}
+		return Choice{}, &Refusal{core.BackupNoDonor, none + ", and the primary is not used while it is not ready, " +
+			"is fenced, or its commits hang; the backup begins when one of them can be used. Check the Cluster: " +
+			"kubectl cnmsql status"}
 	}
 	return Choice{name, fmt.Sprintf("%s, and there has been none for %.0f minutes", none,
 		StandbyPatience.Minutes())}, nil

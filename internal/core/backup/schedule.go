@@ -147,8 +147,8 @@ func (s Schedule) decideSlot(plan *SchedulePlan) core.Reason {
 		st.Next, st.Problem = s.stillPromised(st.LastSlot, due, following), s.HindersDue
 	case s.unfinished() != "":
 		st.Next = s.stillPromised(st.LastSlot, due, following)
-		st.Problem = fmt.Sprintf("Backup %s has not ended: the one that was due at %s is made once it has. "+
-			"If it does not go on, look at its status, and delete it", s.unfinished(), st.Next.Format(time.RFC3339))
+		st.Problem = fmt.Sprintf("Backup %s has not ended: the one that was due at %s is made after it. If it makes "+
+			"no progress, check its status, and delete it", s.unfinished(), st.Next.Format(time.RFC3339))
 	default:
 		plan.Create = &Slot{due, s.backupName(due)}
 		st.LastSlot, st.LastBackup = due, plan.Create.Name
@@ -265,8 +265,8 @@ func (s Schedule) clockProblem(st *ScheduleStatus) string {
 		return ""
 	}
 	return fmt.Sprintf(
-		"Backup %s is of %s, which has not come yet: the clock of the operator's node was ahead, or is behind. "+
-			"No Backup is made before then: correct the clock, or delete that Backup and clear status.lastScheduleTime",
+		"Backup %s is of %s, which is in the future: the clock of the operator's node was ahead, or is behind. No "+
+			"Backup is made before then: correct the clock, or delete that Backup and clear status.lastScheduleTime",
 		st.LastBackup, st.LastSlot.Format(time.RFC3339))
 }
 

@@ -26,10 +26,10 @@ func (d *Draft) ChooseAdopted(lacks func(core.Report) bool) (lead *core.Instance
 	if unheard != "" {
 		if d.Cluster.Override != nil { // it was given for what is known now
 			d.RefuseOverride("it is not known yet what " + unheard + " holds, whose volume is adopted. When all " +
-				"are heard, name the one to go on with, if you still have to")
+				"instances answer, name the one to promote, if that is still needed")
 		}
-		d.Doing("waiting to hear what " + unheard + " holds, whose volume is adopted; if it is gone for good, " +
-			"delete its PersistentVolumeClaim, then its Pod")
+		d.Doing("waiting for " + unheard + ", whose volume is adopted, to report what it holds; if it is gone for " +
+			"good, delete its PersistentVolumeClaim, then its Pod")
 		return nil, false, nil
 	}
 	if len(all) == 0 {
@@ -88,8 +88,8 @@ func (d *Draft) electAdopted(all []adopted, lacks func(core.Report) bool) int {
 	}
 	latest, known := core.Latest(of)
 	if !known {
-		d.Block(core.RefusalLineage, "the adopted volumes do not tell whether their group went on without some of "+
-			"them, so that the same GTIDs may stand for other transactions there: "+lineageText(all)+". Decide which "+
+		d.Block(core.RefusalLineage, "the adopted volumes do not show whether their group excluded some of them, so "+
+			"the same GTIDs may name different transactions: "+lineageText(all)+". Decide which "+
 			"copy is right: "+d.acceptAdopted()+"; new instances are cloned from it, and the volumes of the others "+
 			"are kept")
 		return -1
@@ -131,13 +131,13 @@ func (d *Draft) setAside(all []adopted, lead adopted) bool {
 		}
 		d.Do(core.DeleteInstance{Instance: v.in.Name, Owned: v.in.Owned(), KeepVolume: true,
 			Reason: core.ReasonVolumesAdopted})
-		d.Warn(core.ReasonInstanceRemoved, "removing "+v.in.Name+": the group of the deleted Cluster went on without "+
-			"its data, or that is not known, so that the same GTIDs may stand for other transactions there. Its "+
-			"PersistentVolumeClaim is kept; another instance is made and cloned")
+		d.Warn(core.ReasonInstanceRemoved, "removing "+v.in.Name+": the group of the deleted Cluster excluded it, or "+
+			"may have, so the same GTIDs may name other transactions there. Its PersistentVolumeClaim is kept; the "+
+			"operator clones another instance")
 		d.Forget(v.in.Name)
 	}
 	if len(names) > 0 {
-		d.Doing("removing " + strings.Join(names, ", ") + ", whose data are not of the history of " + lead.in.Name)
+		d.Doing("removing " + strings.Join(names, ", ") + ", whose history may differ from that of " + lead.in.Name)
 	}
 	return len(names) > 0
 }
@@ -165,7 +165,7 @@ func (d *Draft) refuseUnnamed(all []adopted) {
 
 // RefuseOverride takes back a loss that was accepted, and tells why.
 func (d *Draft) RefuseOverride(why string) {
-	d.Warn(core.RefusalOverride, "the accepted loss of data is not carried out: "+why)
+	d.Warn(core.RefusalOverride, "the annotation accept-data-loss was refused: "+why)
 	d.Do(core.ClearOverride{})
 }
 
@@ -173,8 +173,8 @@ func (d *Draft) RefuseOverride(why string) {
 func (d *Draft) differText(all []adopted, latest core.Lineage) string {
 	text := "none of the adopted volumes holds all that the others hold: " + OwnText(holdings(all))
 	if latest.Recovery > core.FirstEpoch {
-		text = "none of the adopted volumes whose data the group of the deleted Cluster went on with holds all that " +
-			"the others hold: " + OwnText(holdings(all)) + "; " + lineageText(all)
+		text = "none of the adopted volumes that the group of the deleted Cluster had last holds all that the others " +
+			"hold: " + OwnText(holdings(all)) + "; " + lineageText(all)
 	}
 	return text + ". Nothing is promoted until you decide which copy is right: " + d.acceptAdopted() +
 		"; the data of the others are kept"
@@ -195,10 +195,10 @@ func lineageText(all []adopted) string {
 		case of.Group == "":
 			text = append(text, v.in.Name+" was in no group")
 		case of.Doubted:
-			text = append(text, fmt.Sprintf("%s saw its group %s go on without a majority, and was not told in which "+
-				"recovery", v.in.Name, of.Group))
+			text = append(text, fmt.Sprintf("%s saw its group %s continue without a majority, in an unknown recovery",
+				v.in.Name, of.Group))
 		case of.Recovery == 0:
-			text = append(text, fmt.Sprintf("%s was in the group %s, and does not tell more", v.in.Name, of.Group))
+			text = append(text, fmt.Sprintf("%s was in the group %s, and nothing more is known", v.in.Name, of.Group))
 		case of.Recovery == core.FirstEpoch:
 			text = append(text, fmt.Sprintf("%s was in the group %s before any recovery", v.in.Name, of.Group))
 		default:

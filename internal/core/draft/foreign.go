@@ -16,13 +16,13 @@ const foreignTold = 3
 func (d *Draft) TellForeign() {
 	if pods := d.Cluster.ForeignPods; len(pods) > 0 {
 		d.Remark(core.ReasonForeignPod, strings.Join(pods, ","), listed("Pod", "Pods", pods)+
-			" of an instance without being this Cluster's: "+
-			"the operator leaves it alone, but the Services may lead clients there; delete it, or take its labels mysql.cnmsql.co/… off")
+			" of an instance, without belonging to this Cluster: the operator leaves it alone, but the Services may "+
+			"send clients there; delete it, or remove its labels mysql.cnmsql.co/…")
 	}
 	if claims := d.Cluster.ForeignVolumes; len(claims) > 0 {
 		d.Remark(core.ReasonForeignObject, strings.Join(claims, ","), listed("PersistentVolumeClaim",
-			"PersistentVolumeClaims", claims)+" of an instance without being this Cluster's: "+
-			"the operator neither uses nor deletes it; take its labels mysql.cnmsql.co/… off")
+			"PersistentVolumeClaims", claims)+" of an instance, without belonging to this Cluster: the operator "+
+			"neither uses nor deletes it; remove its labels mysql.cnmsql.co/…")
 	}
 }
 

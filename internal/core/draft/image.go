@@ -79,8 +79,8 @@ func (d *Draft) Suit(in *core.Instance, givers []*core.Instance) {
 	image, giverName := d.ImageFor(in, givers), givers[0].Name
 	switch differ := versionsDiffer(in, givers[0]); {
 	case image == "" && pod.Current, image != "" && image == pod.Image:
-		d.Block(core.RefusalCloneVersions, fmt.Sprintf("%s, and both are made from the image %s. Name an image in "+
-			"spec.imageName that has the version of %s, by a tag that does not move", differ, pod.Image, giverName))
+		d.Block(core.RefusalCloneVersions, fmt.Sprintf("%s, and both Pods have the image %s. Set spec.imageName to "+
+			"an image with the version of %s, by a tag that does not move", differ, pod.Image, giverName))
 	default:
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 		from := "the image of the spec"
@@ -93,8 +93,8 @@ func (d *Draft) Suit(in *core.Instance, givers []*core.Instance) {
 
 // versionsDiffer says that MySQL would not copy from one to the other.
 func versionsDiffer(in, giver *core.Instance) string {
-	return fmt.Sprintf("%s has no data and runs MySQL %s, and MySQL does not copy data to it from %s, which runs "+
-		"another series (%s)", in.Name, version(in), giver.Name, version(giver))
+	return fmt.Sprintf("%s has no data and runs MySQL %s, but MySQL cannot clone to it from %s, which runs another "+
+		"series (%s)", in.Name, version(in), giver.Name, version(giver))
 }
 
 func version(in *core.Instance) string {

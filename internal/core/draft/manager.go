@@ -25,14 +25,14 @@ func (d *Draft) ReplaceManagers(primary string) bool {
 		return false
 	}
 	if why := d.managerRefused(r); why != "" {
-		d.tellNotReplaced(in, why+"; it goes on as it is: ")
+		d.tellNotReplaced(in, why+"; the old one runs on: ")
 		return false
 	}
 	if s := in.Successor; s.Failed > 1 && !d.Now.Before(s.Since.Add(successorTold)) {
 		again := !d.hasOutdated() // which brings the new manager
 		if !s.Busy {
 			d.tellNotReplaced(in, s.Why+
-				"; it goes on as it is, and is sent its successor again from time to time: mend that, or ")
+				"; the old one runs on, and the operator tries again from time to time: fix that, or ")
 		} else if again {
 			d.Doing("the manager of " + in.Name + " is replaced in place as soon as it can hand over: " + s.Why)
 		}

@@ -36,8 +36,8 @@ func Held(all []*core.Instance) (out gtid.Set) {
 func tellsPosition(r core.Report) bool { return r.Server != nil }
 
 // MayLackText is said of an instance that may lack what it acknowledged.
-const MayLackText = "may lack what it acknowledged: what it had received was not flushed before its node, " +
-	"its mount or its volume failed"
+const MayLackText = "may lack transactions that it acknowledged: they were not flushed before its node, its mount or " +
+	"its volume failed"
 
 // Holding is what an instance holds.
 type Holding struct {
@@ -57,5 +57,5 @@ func OwnText(all []Holding) string {
 			holds = append(holds, h.Name+" holds "+own.Abbreviate(4))
 		}
 	}
-	return strings.Join(holds, "; ") + ", which some other lacks"
+	return strings.Join(holds, "; ") + " (other instances lack these)"
 }

@@ -44,7 +44,7 @@ func (d *Draft) IsSurplus(in *core.Instance) bool {
 // be data on it. Nothing is taken away before it is known what there is.
 func (d *Draft) RemoveInstance(victim *core.Instance) bool {
 	if !isKnown(victim) {
-		d.Doing(victim.Name + " is removed when it is known which Pod and volume it has")
+		d.Doing(victim.Name + " is removed when the operator can read its Pod and volume")
 		return false
 	}
 	keep := d.Cluster.KeepVolumes && !victim.SaysEmpty() &&
@@ -112,7 +112,7 @@ func (d *Draft) LosesItsPod(in *core.Instance) bool {
 }
 
 // VolumeGoes is why such an instance does not become primary.
-const VolumeGoes = "its PersistentVolumeClaim is deleted, and its data is gone when its Pod stops"
+const VolumeGoes = "its PersistentVolumeClaim is gone or being deleted, so its data is lost when its Pod stops"
 
 // KeepsData reports whether an instance's Pod stays although its claim is gone or going, and tells why: the
 // data go with the Pod. The primary is known to have all that was acknowledged, and "" when there is none:
@@ -158,11 +158,12 @@ func (d *Draft) whyKept(in *core.Instance, pod core.Pod, primary string, cannotS
 ) string {
 	switch {
 	case primary == "":
-		return "for no primary is known that has the data, and this may be the last copy. If its data is not needed: " +
+		return "because no primary with the data is known, and this may be the last copy. If its data is not needed: " +
 			"kubectl delete pod " + in.Name
 	case !d.keepsVolume(primary):
-		return fmt.Sprintf("for the primary %s loses its volume as well, and no copy would stay. If its data is not "+
-			"needed: kubectl delete pod %s; it gets a new volume and a copy then, and can take over", primary, in.Name)
+		return fmt.Sprintf("because the primary %s loses its volume as well, and no copy would remain. If its data "+
+			"is not needed: kubectl delete pod %s; it then gets a new volume and a copy, and can take over", primary,
+			in.Name)
 	case pod.Terminated || pod.Rejected:
 		return ""
 	}
@@ -170,8 +171,8 @@ func (d *Draft) whyKept(in *core.Instance, pod core.Pod, primary string, cannotS
 		return why
 	}
 	if other := d.withoutData(in); other != "" {
-		return fmt.Sprintf("until %s is known to have a copy of the data, so that not all copies are made anew at "+
-			"once. If that does not matter: kubectl delete pod %s", other, in.Name)
+		return fmt.Sprintf("until %s is known to have a copy of the data, so that not all copies are recreated at "+
+			"the same time. If that does not matter: kubectl delete pod %s", other, in.Name)
 	}
 	return ""
 }

@@ -17,7 +17,7 @@ func (d *Draft) SettleReinits(primary string) []core.ReinitRequest {
 			d.Warn(reason, why)
 			d.Do(core.ClearReinit{Instance: r.Instance})
 		case !d.Instance(r.Instance).Volume.Known():
-			d.Doing("the data of " + r.Instance + " is recreated when it is known which volume it has")
+			d.Doing("the data of " + r.Instance + " is recreated when the operator can read its volume")
 		case !r.IsBound():
 			d.bindReinit(r.Instance)
 		default:
@@ -54,20 +54,20 @@ func (d *Draft) reinitRefusal(r core.ReinitRequest, primary string) (core.Reason
 		return core.RefusalReinitPrimary, "the data of " + r.Instance +
 			" is not recreated, for it is the primary: switch over first"
 	case r.Epoch < 0:
-		return core.RefusalReinitUnbound, fmt.Sprintf(kept, "it is for no epoch and volume that can be read")
+		return core.RefusalReinitUnbound, fmt.Sprintf(kept, "its epoch and volume cannot be read")
 	case !r.IsBound() && known && (!vol.Exists || vol.Deleting):
-		return core.RefusalReinitUnbound, fmt.Sprintf(kept, "it has no volume, or one that is being deleted, and "+
-			"gets another in any case")
+		return core.RefusalReinitUnbound, fmt.Sprintf(kept, "the instance has no volume, or one that is being "+
+			"deleted, and gets a new one anyway")
 	case !r.IsBound():
 		return "", ""
 	case r.Epoch != d.Status.Epoch:
-		return core.RefusalReinitOutdated, fmt.Sprintf(kept, fmt.Sprintf("it was made in epoch %d, and this is epoch "+
-			"%d: its data is kept, for it may be needed now", r.Epoch, d.Status.Epoch))
+		return core.RefusalReinitOutdated, fmt.Sprintf(kept, fmt.Sprintf("it was made in epoch %d, but the epoch is "+
+			"now %d: the data is kept, because it may be needed now", r.Epoch, d.Status.Epoch))
 	case known && vol.UID != r.Volume:
-		return core.RefusalReinitOutdated, fmt.Sprintf(kept, "it was made for a volume that it has no more")
+		return core.RefusalReinitOutdated, fmt.Sprintf(kept, "it was made for a former volume of the instance")
 	case !r.Diverged && slices.Contains(d.Status.Diverged, r.Instance):
-		return core.RefusalReinitOutdated, fmt.Sprintf(kept, "since it was made, it was found that others lack "+
-			"what "+r.Instance+" holds: its data is kept")
+		return core.RefusalReinitOutdated, fmt.Sprintf(kept, "since it was "+
+			"made, "+r.Instance+" was found to hold transactions that others lack: its data is kept")
 	}
 	return "", ""
 }
@@ -111,8 +111,8 @@ func canBeAsked(in *core.Instance) bool {
 // what nobody else does; whether it goes all the same is asked again.
 func (d *Draft) LetGoUnheard(r core.ReinitRequest) bool {
 	if !r.Unheard {
-		d.Doing(fmt.Sprintf("the data of %s is recreated when it tells what it holds: it did when that was "+
-			"asked for. If it is gone for good, ask again: kubectl cnmsql reinit %s %s", r.Instance,
+		d.Doing(fmt.Sprintf("the data of %s is recreated when it reports again what it holds, as it did when the "+
+			"request was made. If it is gone for good, repeat the request: kubectl cnmsql reinit %s %s", r.Instance,
 			d.Cluster.Name, r.Instance))
 	}
 	return r.Unheard

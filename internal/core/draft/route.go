@@ -31,7 +31,7 @@ func (d *Draft) IsRouteBusy(op *core.Operation) bool {
 
 // AwaitRoute waits until that is over.
 func (d *Draft) AwaitRoute(op *core.Operation) {
-	d.Doing(op.From + " still takes writes until writes can be led to " + op.To + " at once")
+	d.Doing(op.From + " still takes writes until the Service can switch to " + op.To + " without delay")
 	d.RecheckAt(op.StartedAt.Add(routeQuiet))
 }
 

@@ -23,8 +23,8 @@ func (d *decision) chooseAdopted() {
 		return
 	}
 	if accepted {
-		d.Warn(core.ReasonOverride, lead.Name+" makes the group on a human's word; what it does not hold stays on "+
-			"the volumes of the others")
+		d.Warn(core.ReasonOverride, lead.Name+" makes the group because a human chose it; transactions that it lacks "+
+			"stay on the volumes of the others")
 	}
 	d.Status.Diverged = slices.Concat(d.Status.Diverged, others)
 	d.beginGroup(lead.Name, "from the data that it holds")

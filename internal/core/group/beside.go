@@ -71,7 +71,8 @@ func (d *decision) refuseLiving(r *recovery) {
 func (d *decision) dissolve(r *recovery) {
 	what := "the group, in which nobody is online"
 	if len(r.survivors) > 0 {
-		what = "what is left of the group, for " + r.more + " holds transactions that those who are still online lack"
+		what = "what is left of the group, because " + r.more +
+			" holds transactions that the online members lack"
 		d.Plan.Carried.Dissolved = d.Cluster.Group.ForceView
 	}
 	d.haveLeaveFirst(r.inTheWay(), what, r.lead.Name+" reboots it")
@@ -79,7 +80,7 @@ func (d *decision) dissolve(r *recovery) {
 
 // dissolveRecovering has those leave who recover in a group that has its quorum, and is not the one that is forced.
 func (d *decision) dissolveRecovering(r *recovery) {
-	d.haveLeaveFirst(r.recovering, "a group in which nobody is online", r.leader.Name+" goes on")
+	d.haveLeaveFirst(r.recovering, "a group in which nobody is online", r.leader.Name+" forces the quorum")
 }
 
 // haveLeaveFirst has members leave their group, and stay out of any until the epoch in which another goes on. For as
@@ -90,7 +91,7 @@ func (d *decision) haveLeaveFirst(members []*core.Instance, what, then string) {
 		names = append(names, in.Name)
 		d.Do(core.ReceivePromise{Instance: in.Name, Epoch: d.nextEpoch()})
 	}
-	d.Block(core.RefusalQuorumLost, fmt.Sprintf("the group has lost its quorum; the recovery that was asked for waits "+
-		"until %s out of %s. Then %s. The Pod of one that does not leave within a minute can be deleted: its data stay",
-		agree(names, "is", "are"), what, then))
+	d.Block(core.RefusalQuorumLost, fmt.Sprintf("the group has lost its quorum; the requested recovery waits until "+
+		"%s left %s. Then %s. If one does not leave within a minute, delete its Pod: its data is kept",
+		agree(names, "has", "have"), what, then))
 }

@@ -22,12 +22,13 @@ func (d *decision) tellCertificates() {
 		}
 	}
 	if len(severed) > 0 {
-		d.Remark(core.ReasonMembersSevered, "", "the certificates by which these joined the group have ended, or "+
-			"are of another authority than those in the files: "+strings.Join(severed, ", ")+"; a member that "+
-			"stops is not admitted again. Restart nobody; at a quiet time, stop all and reboot the group")
+		d.Remark(core.ReasonMembersSevered, "", "these members joined the group with certificates that have expired, "+
+			"or that the present authority did not sign: "+strings.Join(severed, ", ")+"; a member that "+
+			"stops cannot join again. Restart no member; at a quiet time, stop all and reboot the group")
 	} else if len(rejoin) > 0 {
-		d.Remark(core.ReasonMembersToRejoin, "", "the certificates by which these joined the group end soon, or are "+
-			"not of the authority of now: "+strings.Join(rejoin, ", ")+"; restart all members one by one (change "+
+		d.Remark(core.ReasonMembersToRejoin, "", "these members joined the group with certificates that expire soon, "+
+			"or that a former authority signed: "+strings.Join(rejoin, ", ")+
+			"; restart all members one by one (change "+
 			"a variable in spec.env)")
 	}
 }

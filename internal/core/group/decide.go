@@ -100,9 +100,9 @@ func (d *decision) pin() {
 	if d.g.Name == "" && !d.besideKept {
 		d.g.Name = d.Cluster.Group.WishedName
 		if not := d.Cluster.Group.NotTaken; not != "" {
-			d.Tell(core.ReasonWithoutEffect, "spec.replication.groupReplication.groupName is without effect in a "+
-				"Cluster that begins with data of before: "+not+" may be the group that they are of, which may go on. "+
-				"This group is "+d.g.Name)
+			d.Tell(core.ReasonWithoutEffect, "spec.replication.groupReplication.groupName has no effect in a "+
+				"Cluster that begins with existing data: "+not+" may be the name of its former group, which may still "+
+				"run. This group is "+d.g.Name)
 		}
 	}
 	if d.Status.Epoch == 0 {
@@ -141,8 +141,9 @@ func (d *decision) foundData() bool {
 		vol, volKnown := in.Volume.Get()
 		switch {
 		case known && r.Data == core.DataPopulated:
-			d.Block(core.RefusalDataWithoutStatus, in.Name+" holds data, and the Cluster says that there never was a "+
-				"group: nothing is made. Bring the members back, so that they are taken over as they are, or restore the Cluster's status")
+			d.Block(core.RefusalDataWithoutStatus, in.Name+" holds data, but the Cluster's status says that there "+
+				"never was a group: the operator makes none. Bring the members back, so that it takes over their "+
+				"group, or restore the Cluster's status")
 			return true
 		case volKnown && !vol.Exists, in.SaysEmpty():
 		default:

@@ -70,8 +70,8 @@ func (d *decision) isVoid() bool {
 // forget the recovery that came to nothing. In a new epoch an order that is late is refused.
 func (d *decision) forget() {
 	d.Status.Epoch++
-	d.Tell(core.ReasonRecoveryVoid, "the recovery of the quorum that was ordered came to nothing: the group goes on "+
-		"as it was, and nobody is left out")
+	d.Tell(core.ReasonRecoveryVoid, "the quorum recovery that was ordered did not happen: the group continues as it "+
+		"was, and no instance is excluded")
 	d.Again = true
 }
 
@@ -82,9 +82,9 @@ func (d *decision) without() string {
 		names = append(names, l.Instance)
 	}
 	if len(names) == 0 {
-		return "nobody is left out"
+		return "no instance is excluded"
 	}
-	return "left out: " + strings.Join(names, ", ")
+	return "excluded: " + strings.Join(names, ", ")
 }
 
 // recoverySources returns the instances from which the group may be recovered: the survivors of the last
@@ -194,9 +194,9 @@ func (d *decision) leaveFirst(e *exclusion) {
 }
 
 func (d *decision) leaveForeign(e *exclusion) {
-	d.Block(core.RefusalSplitBrain, fmt.Sprintf("%s, which the group went on without, is online in another group "+
-		"with a quorum: two groups may have taken writes. "+
-		"It is told to leave that; see what it holds that the group lacks, and recreate its data (kubectl cnmsql reinit %s %s)", e.name, d.Cluster.Name, e.name))
+	d.Block(core.RefusalSplitBrain, fmt.Sprintf("%s was excluded from the group, but is online in another group with "+
+		"a quorum: two groups may have taken writes. The operator tells it to leave that group; check what it holds "+
+		"that the group lacks, then recreate its data (kubectl cnmsql reinit %s %s)", e.name, d.Cluster.Name, e.name))
 	d.leaveFirst(e)
 }
 

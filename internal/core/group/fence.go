@@ -54,11 +54,11 @@ func (d *decision) cannotSpare(name string, size int) string {
 	left := len(online) - len(hung)
 	text := ""
 	if len(hung) > 0 {
-		text = ", not counting " + strings.Join(hung, ", ") + ", of which mysqld hangs"
+		text = ", not counting " + strings.Join(hung, ", ") + " (mysqld hangs)"
 	}
 	if primary := d.seen.primary; slices.Contains(online, primary) && !d.Instance(primary).Report.Known() {
 		left--
-		text += ", not counting the primary " + primary + ", whose manager is not heard"
+		text += ", not counting the primary " + primary + " (its manager does not answer)"
 	}
 	if left >= core.Majority(size) {
 		return ""
@@ -76,7 +76,7 @@ func (d *decision) cannotLose(in *core.Instance) string {
 		return ""
 	}
 	if why := d.cannotSpare(in.Name, d.sizeWithout()); why != "" {
-		return "for " + why + ". It goes when the others are back"
+		return "because " + why + ". The operator deletes it when the others are back"
 	}
 	return ""
 }
@@ -92,7 +92,7 @@ func (d *decision) isGoing(name string) bool {
 func (d *decision) reinit() {
 	if len(d.Cluster.Reinit) > 0 && d.isPast() { // the requests may be of the past, too
 		d.Doing("the data of " + strings.Join(core.ReinitNames(d.Cluster.Reinit), ", ") +
-			" is recreated when the Cluster's status is mended, which was set back")
+			" is recreated when the operator has repaired the Cluster's status, which was set back")
 		return
 	}
 	for _, asked := range d.SettleReinits(d.Status.CurrentPrimary) {
@@ -151,7 +151,7 @@ func isOf(r core.Report, in *core.Instance) bool {
 // group has what it acknowledged then. That it cannot be spared is refused by name, until it can.
 func (d *decision) haveLeave(in *core.Instance, what string, refusal core.Reason) bool {
 	if d.isPast() {
-		d.Doing(what + " waits until the Cluster's status is mended, which was set back")
+		d.Doing(what + " waits until the operator has repaired the Cluster's status, which was set back")
 		return false
 	}
 	if _, listed := d.seen.members[in.Name]; !listed {

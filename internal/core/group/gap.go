@@ -30,7 +30,7 @@ func (d *decision) knownGap(lead *core.Instance, survivors []*core.Instance) str
 		gaps = append(gaps, "lacks "+lacks.Abbreviate(4)+", which was seen in the group")
 	}
 	if v, _ := viewOf(lead); core.IsLaterView(d.g.ViewID, v.ViewID) {
-		gaps = append(gaps, fmt.Sprintf("is in the view %s, which is older than %s, the last that was seen", v.ViewID,
+		gaps = append(gaps, fmt.Sprintf("is in view %s, older than %s, the last view that was seen", v.ViewID,
 			d.g.ViewID))
 	}
 	return d.gap(lead, gaps)
@@ -45,7 +45,7 @@ func (d *decision) gap(lead *core.Instance, gaps []string) string {
 	if len(gaps) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s, which would go on, %s; the primary that was seen last is %s", lead.Name,
+	return fmt.Sprintf("%s, which would lead the group, %s; the last primary that was seen is %s", lead.Name,
 		strings.Join(gaps, ", and "), d.g.Primary)
 }
 
@@ -90,13 +90,13 @@ func (d *decision) refuseGap(r *recovery) {
 
 // refuseRebootGap refuses the same of a reboot. All are heard then, so that there is nobody to bring back.
 func (d *decision) refuseRebootGap(r *recovery) {
-	d.refuseLoss(r.lead, r.gap+". Look at these transactions, and save what is needed; then, if they may be lost")
+	d.refuseLoss(r.lead, r.gap+". Check these transactions, and save what you need; then, if they may be lost")
 }
 
 func (d *decision) refuseLoss(lead *core.Instance, why string) {
 	why = fmt.Sprintf("%s: %s --accept-data-loss", why, d.askForIt())
 	if word := d.Cluster.Override; word != nil {
-		why += fmt.Sprintf(". The annotation cnmsql.cnmsql.co/accept-data-loss names %s, and has to name %s@%d", word,
+		why += fmt.Sprintf(". The annotation cnmsql.cnmsql.co/accept-data-loss names %s, but must name %s@%d", word,
 			lead.Name, d.Cluster.Status.Epoch)
 	}
 	d.refuseAbout(core.RefusalNoSafeSurvivor, lead.Name, why)
@@ -123,8 +123,8 @@ func (d *decision) dropOverride() {
 	}
 	d.Do(core.ClearOverride{})
 	if !d.isAnswered(word) {
-		d.Warn(core.RefusalOverride, "the accepted loss of data is not carried out: the annotation "+
-			"cnmsql.cnmsql.co/force-quorum-recovery is missing, which asks for what may lose data. To write both: "+
+		d.Warn(core.RefusalOverride, "the annotation accept-data-loss was refused, because the annotation "+
+			"cnmsql.cnmsql.co/force-quorum-recovery, which requests the recovery, is missing. To set both: "+
 			d.askForIt()+" --accept-data-loss")
 	}
 }

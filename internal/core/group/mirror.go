@@ -178,7 +178,7 @@ func (d *decision) standing() string {
 	if len(d.g.LeftOut) == 0 {
 		return d.situation()
 	}
-	return d.situation() + "; without a say, " + d.without()
+	return d.situation() + "; " + d.without()
 }
 
 // judge keeps the list of those who hold what the group lacks: by their own word, while there
@@ -207,11 +207,11 @@ func (d *decision) judge() {
 // saysBeyond tells of what an instance holds beyond what those surely held who went on without it.
 func (d *decision) saysBeyond(name string, beyond gtid.Set) string {
 	if l, _ := d.g.LeftOutOf(name); l.Held.IsEmpty() {
-		return fmt.Sprintf("was out of the group, and nothing is known that the group held then: the numbers of what "+
-			"it holds (%s) may stand for other transactions in the group", beyond.Abbreviate(4))
+		return fmt.Sprintf("was out of the group, and it is not known what the group held then: its GTIDs (%s) may "+
+			"name other transactions in the group", beyond.Abbreviate(4))
 	}
-	return fmt.Sprintf("had received transactions that the others lacked when the group went on "+
-		"without it (%s); their numbers may stand for others since", beyond.Abbreviate(4))
+	return fmt.Sprintf("had received transactions that the others lacked when it was excluded (%s); their GTIDs may "+
+		"now name other transactions in the group", beyond.Abbreviate(4))
 }
 
 // isHealed reports whether an instance that was diverged, and says r of a server that answers, holds

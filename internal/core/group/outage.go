@@ -22,7 +22,7 @@ func (d *decision) recoverOutage(*recovery) {
 // afterOutage and asAsked tell on whose word somebody goes on.
 const (
 	afterOutage = "after an outage of all members"
-	asAsked     = "as a human asked for"
+	asAsked     = "as a human requested"
 )
 
 // onWord tells on whose word the recovery is that is under way.
@@ -37,9 +37,9 @@ func onWord(op *core.Operation) string {
 // it does not try again.
 func nextTime(op *core.Operation) string {
 	if op.Reason == core.ReasonTotalOutage {
-		return "ask for it yourself, for it is not tried a second time"
+		return "request the recovery yourself, because the operator does not try it a second time"
 	}
-	return "ask again"
+	return "request the recovery again"
 }
 
 // isAnybodyIn reports whether an instance says that it is in a group, whatever became of that.
@@ -131,7 +131,7 @@ func (d *decision) wasTried() string {
 		return ""
 	}
 	return d.g.OutageTried +
-		" was told to reboot the group, and nothing has come of it: that is not tried a second time"
+		" was told to reboot the group, without effect: the operator does not try it a second time"
 }
 
 // isOfThePast tells that the status was set back; "" when it was not. Whom the group went on without
@@ -150,9 +150,9 @@ func (d *decision) isOfThePast() string {
 func (d *decision) isUnsettled() string {
 	switch {
 	case len(d.g.LeftOut) > 0:
-		return "the last recovery is not over (" + d.without() + ")"
+		return "the last recovery is not complete (" + d.without() + ")"
 	case d.g.ViewID == "":
-		return "the last recovery is not over (nobody was seen to have gone on)"
+		return "the last recovery is not complete (no member was seen to continue)"
 	}
 	return ""
 }
@@ -230,7 +230,7 @@ func (d *decision) lacksSeen() string {
 		return ""
 	}
 	if gap := d.Plan.Carried.Held.Subtract(draft.Held([]*core.Instance{lead})); !gap.IsEmpty() {
-		return "no instance holds any more what was seen before (" + gap.Abbreviate(4) + ")"
+		return "no instance still holds what was seen before (" + gap.Abbreviate(4) + ")"
 	}
 	return ""
 }
@@ -313,7 +313,7 @@ func (d *decision) outageAdvice(awaited []string) string {
 		return "The operator waits for " + strings.Join(awaited, ", ") + ": it reboots the group when all instances " +
 			"answer, and one holds all that the others hold. Or, " + gone + d.askForIt()
 	case first == "":
-		first = "Look into that; then: "
+		first = "Check that; then: "
 	}
 	return "The operator does not reboot the group by itself: " + why + ". " + first + d.askForIt()
 }
@@ -329,7 +329,7 @@ func (d *decision) wordAdvice(first string) string {
 	}
 	holds, and := "holds all that any of them holds", "; to have it reboot the group: "
 	if excess := d.heldByExcluded(lead); excess != "" {
-		holds = "holds all that those hold with whom the group went on, and " + excess
+		holds = "holds all that the instances hold that are not excluded, and " + excess
 	}
 	if d.IsFenced(lead.Name) {
 		and = ", and is fenced; take the fence off, and have it reboot the group: "

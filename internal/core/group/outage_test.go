@@ -215,10 +215,11 @@ func TestAfterAnOutageTheOperatorActsOnlyOnWhatItKnows(t *testing.T) {
 		}, "by itself: c-1, c-2 have no data, and may have lost it"},
 		"one is to be recreated":     {func(o *core.Observation) { o.Cluster.Reinit = []core.ReinitRequest{{Instance: "c-2"}} }, "by itself: the data of c-2 is to be recreated"},
 		"the group had more members": {func(o *core.Observation) { o.Cluster.Status.Group.ViewMax = 4 }, "by itself: there are 3 instances, and the group had 4 members"},
-		"nobody was seen to go on":   {func(o *core.Observation) { o.Cluster.Status.Group.ViewID = "" }, "by itself: the last recovery is not over (nobody was seen to have gone on)"},
+		"nobody was seen to go on": {func(o *core.Observation) { o.Cluster.Status.Group.ViewID = "" }, "by itself: " +
+			"the last recovery is not complete (no member was seen to continue)"},
 		"one was left out, and may be back": {func(o *core.Observation) {
 			o.Cluster.Status.Group.LeftOut = []core.LeftOut{{Instance: "c-3", Admitted: true}}
-		}, "by itself: the last recovery is not over (left out: c-3)"},
+		}, "by itself: the last recovery is not complete (excluded: c-3)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := outage(t)

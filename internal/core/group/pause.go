@@ -48,7 +48,7 @@ func (d *decision) letCatchUp(op *core.Operation) bool {
 	target, answers := d.position(op.To)
 	if !has || !answers {
 		if says := d.hungPrimary(); says != "" { // its manager ends that, or the deadline of the switchover does
-			d.Doing(fmt.Sprintf("%s cannot hand over to %s, for its commits hang: %s", op.From, op.To, says))
+			d.Doing(fmt.Sprintf("%s cannot hand over to %s, because its commits hang: %s", op.From, op.To, says))
 		}
 		d.Doing(fmt.Sprintf("%s still takes writes until it and %s say what they hold", op.From, op.To))
 		d.LookAtBoth(op)

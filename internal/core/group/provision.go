@@ -87,7 +87,7 @@ func (d *decision) shrink() bool {
 	switch {
 	case !d.seen.agreed:
 		d.Block(core.RefusalScaleQuorum, victim.Name+" is not removed: it is not known whether the group has a "+
-			"majority; bring its members back, or set spec.instances back")
+			"majority; bring its members back, or raise spec.instances again")
 	case victim.Name == d.seen.primary:
 		d.chooseSuccessor(core.ReasonScaleDown)
 	case victim.IsLeaving():
@@ -96,8 +96,8 @@ func (d *decision) shrink() bool {
 		d.Block(core.ReasonDiverged, victim.Name+" is to be removed, but holds transactions that no other instance "+
 			"has; if they do not matter: kubectl cnmsql reinit "+d.Cluster.Name+" "+victim.Name)
 	case !known && !d.holdsNothing(victim):
-		d.Doing("waiting to hear from " + victim.Name + ", which is to be removed: it is not known what it holds; " +
-			"delete its PersistentVolumeClaim, then its Pod yourself if that does not matter")
+		d.Doing("waiting for " + victim.Name + " to report what it holds before it is removed; if its data " +
+			"does not matter, delete its PersistentVolumeClaim, then its Pod")
 	case known && !d.holdsNothing(victim) && r.Server == nil:
 		d.Doing("waiting for mysqld of " + victim.Name + ", which is to be removed")
 	case d.haveLeave(victim, what, core.RefusalScaleQuorum) && d.compareHeld(victim, what):

@@ -109,7 +109,7 @@ func (d *decision) blockLost() {
 	}
 	switch {
 	case all && len(d.Instances) > 0:
-		d.Block(core.RefusalGroupWithoutData, "the group was made, and no instance has its data any more: restore a "+
+		d.Block(core.RefusalGroupWithoutData, "the group existed, but no instance has its data any more: restore a "+
 			"backup into a new Cluster; this one is never initialised again")
 	case d.seen.lost:
 		d.lookAgain(nil)
@@ -117,8 +117,8 @@ func (d *decision) blockLost() {
 			d.situation(), d.wayOut()))
 	default:
 		d.lookAgain(nil)
-		d.tellUnknown(fmt.Sprintf("too few members can be asked to tell whether the group has its quorum (%s): "+
-			"nothing is done%s", d.standing(), d.unknownAdvice()))
+		d.tellUnknown(fmt.Sprintf("too few members answer to tell whether the group has its quorum (%s): the "+
+			"operator changes nothing%s", d.standing(), d.unknownAdvice()))
 	}
 }
 

@@ -16,7 +16,7 @@ func (d *decision) reboot(r *recovery) {
 		d.rebootFrom(r.lead, core.ReasonQuorumForced, asAsked+", "+holdsAll(r.lead))
 		return
 	}
-	d.rebootFrom(r.lead, core.ReasonQuorumForced, fmt.Sprintf("%s, %s reboots the group; it was accepted that %s",
+	d.rebootFrom(r.lead, core.ReasonQuorumForced, fmt.Sprintf("%s, %s reboots the group; a human accepted that %s",
 		asAsked, r.lead.Name, r.gap))
 }
 
@@ -146,8 +146,8 @@ func (d *decision) nothingLeft() string {
 	}
 	text := "no instance holds the data of the group any more: restore a backup into a new Cluster"
 	if len(keep) > 0 {
-		text += ", or save what " + strings.Join(keep, ", ") +
-			" holds, which has diverged from the group or was left out of it, and load that. Delete none of them before"
+		text += ", or save the data of " + strings.Join(keep, ", ") +
+			", which diverged from the group or was excluded from it, and load that. Delete none of them before"
 	}
 	return text
 }
@@ -164,6 +164,7 @@ func incomparable(all []*core.Instance) string {
 		lacks = append(lacks, fmt.Sprintf("%s lacks %s", in.Name,
 			draft.Held(all).Subtract(r.Server.Holds()).Abbreviate(4)))
 	}
-	return "none of the instances holds all that the others hold: " + strings.Join(lacks, "; ") +
-		". Look at these transactions, and save what is needed; then delete the PersistentVolumeClaim, then the Pod, of whoever is to give up what only it holds, and ask for the recovery"
+	return "no instance holds all transactions: " + strings.Join(lacks, "; ") +
+		". Check these transactions, and save what you need; then delete the PersistentVolumeClaim, then the Pod, of " +
+		"each instance whose own transactions you give up, and request the recovery"
 }

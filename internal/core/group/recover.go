@@ -24,8 +24,8 @@ func (d *decision) rebootAlone(r *recovery) {
 	if !wasToldToReboot(d.Instance(r.only)) {
 		d.Do(core.RebootGroup{Instance: r.only, Epoch: d.Status.Epoch})
 	}
-	d.Announce(false, core.ReasonGroupAlone, r.only, r.only+" is the only member there is, and makes the group again "+
-		"after a restart")
+	d.Announce(false, core.ReasonGroupAlone, r.only, r.only+" is the only member, and reboots the group after a "+
+		"restart")
 }
 
 // refuse takes a human's word back: it must not be carried out in another situation.
@@ -46,32 +46,35 @@ func (d *decision) refuseNeedless(r *recovery) {
 }
 
 func (d *decision) refuseOutdated(*recovery) {
-	d.refuse(core.RefusalViewChanged, "members have come or gone since it was asked for, in view "+
+	d.refuse(core.RefusalViewChanged, "members joined or left since the recovery was requested in view "+
 		d.Cluster.Group.ForceView+
-		". Look at the group as it is now, and ask again: "+d.askForIt())
+		". Check the group as it is now, and request it again: "+d.askForIt())
 }
 
 func (d *decision) refuseApart(r *recovery) {
 	d.refuse(core.RefusalSplitBrain, fmt.Sprintf("%s and %s are online in different groups, and both have a quorum: "+
-		"stop one of them, with all its members, and ask again", r.online[0].Name, r.apart.Name))
+		"stop all members of one of them, and request the recovery again", r.online[0].Name, r.apart.Name))
 }
 
 func (d *decision) refuseUnheard(r *recovery) {
-	d.refuse(core.RefusalQuorumPresent, r.online[0].Name+" is online in a group with a quorum, "+
-		"of which too few can be asked: forcing another would split it")
+	d.refuse(core.RefusalQuorumPresent, r.online[0].Name+" is online in a group with a quorum, but too few of its "+
+		"members answer: forcing another quorum would split the group")
 }
 
 // refuseForeign tells first of one that was to go on and hangs: restarted, it tells whether it has.
 func (d *decision) refuseForeign(r *recovery) {
-	what := "Bring them back, and stop the Pods of those who were left out; or, if they are gone for good, delete " +
-		"their PersistentVolumeClaims, then their Pods, and ask again"
+	what := "Bring the instances of the recovered group back, and stop the Pods of the excluded ones. Or, if the " +
+		"former are gone for good, delete their PersistentVolumeClaims, then their Pods, and request the recovery " +
+		"again"
 	if hung := d.named(func(in *core.Instance) bool {
 		return !d.g.WentOnWithout(in.Name) && in.Report.Is(isHung)
 	}); len(hung) > 0 {
-		what = "Of " + strings.Join(hung, ", ") + " mysqld hangs: delete the Pod first, and ask again when it is back"
+		what = "mysqld of " + strings.Join(hung, ", ") + " hangs: delete the Pod first, and request the " +
+			"recovery again when it is back"
 	}
-	d.refuse(core.RefusalSplitBrain, r.foreign+" was left out by the last recovery, and is online in a group of its "+
-		"own that has a quorum; those whom the group went on with are not, and may have acknowledged writes since. "+
+	d.refuse(core.RefusalSplitBrain, r.foreign+" was excluded by the last recovery, but is online in a separate "+
+		"group with a quorum; the instances of the recovered group are not online, and may have acknowledged writes "+
+		"since. "+
 		what)
 }
 
@@ -79,11 +82,11 @@ func (d *decision) refuseUnproven(r *recovery) { d.refuse(core.RefusalNoSafeSurv
 
 func (d *decision) refuseReboot(r *recovery) {
 	if len(r.survivors) == 0 {
-		d.refuse(r.reason, "nobody is online, and "+r.why)
+		d.refuse(r.reason, "no member is online, and "+r.why)
 		return
 	}
-	d.refuse(r.reason, fmt.Sprintf("%s holds transactions that those who are still online lack, so that the group "+
-		"would have to be rebooted, and %s", r.more, r.why))
+	d.refuse(r.reason, fmt.Sprintf("%s holds transactions that the online members lack, so the group would have to "+
+		"be rebooted, but %s", r.more, r.why))
 }
 
 func (d *decision) refuseLeaderless(r *recovery) {
@@ -93,15 +96,15 @@ func (d *decision) refuseLeaderless(r *recovery) {
 // refuseFenced refuses a recovery when who is to go on is fenced, and would leave the group at
 // once, or not make it.
 func (d *decision) refuseFenced(lead *core.Instance) {
-	d.refuse(core.RefusalSurvivorFenced, fmt.Sprintf("%s is the one to go on, and is fenced: take the fence off "+
-		"(kubectl cnmsql fence off %s %s), and ask again",
+	d.refuse(core.RefusalSurvivorFenced, fmt.Sprintf("%s would lead the group, but is fenced: unfence it (kubectl "+
+		"cnmsql fence off %s %s), and request the recovery again",
 		lead.Name, d.Cluster.Name, lead.Name))
 }
 
 func (d *decision) awaitStart(r *recovery) {
 	d.Block(core.RefusalQuorumLost,
-		"the group has lost its quorum; the recovery that was asked for waits until mysqld of "+
-			strings.Join(r.starting, ", ")+" has started, and tells what it holds")
+		"the group has lost its quorum; the requested recovery waits until mysqld of "+
+			strings.Join(r.starting, ", ")+" has started and reports what it holds")
 }
 
 // onlyMember is the one member of a group that never had another, whose mysqld has been
@@ -267,7 +270,8 @@ func (d *decision) takeAsItIs(r *recovery) {
 	d.countOn(members, draft.Held([]*core.Instance{d.Instance(seen.primary)}), draft.Held(r.online))
 	d.clearWord()
 	d.Announce(true, core.ReasonQuorumForced, strings.Join(members, ","),
-		fmt.Sprintf("as a human asked for, the group of %s, which has a quorum, is taken as the whole group; %s",
+		fmt.Sprintf("as a human requested, the operator takes the group of %s, which has a quorum, as the whole "+
+			"group; %s",
 			strings.Join(members, ", "), d.without()))
 	d.Again = true
 }
@@ -281,7 +285,7 @@ func (d *decision) force(r *recovery) {
 	accepted := ""
 	d.Plan.Gap = r.gap
 	if r.gap != "" {
-		accepted = "; it was accepted that " + r.gap
+		accepted = "; a human accepted that " + r.gap
 	}
 	var members []string
 	for _, in := range survivors {
@@ -293,8 +297,8 @@ func (d *decision) force(r *recovery) {
 	d.beginRecovery(core.StepForce, core.ReasonQuorumForced, lead.Name,
 		core.ForceMembers{Instance: lead.Name, Members: strings.Join(members, ","), View: v.ViewID,
 			Epoch: d.Status.Epoch})
-	d.Announce(true, core.ReasonQuorumForced, lead.Name, fmt.Sprintf("as a human asked for, %s goes on with %s as "+
-		"the whole group; %s%s",
+	d.Announce(true, core.ReasonQuorumForced, lead.Name, fmt.Sprintf("as a human requested, %s forces the quorum "+
+		"with %s as the whole group; %s%s",
 		lead.Name, strings.Join(members, ", "), d.without(), accepted))
 }
 
@@ -337,8 +341,8 @@ func (d *decision) giveRecoveryUp(r *recovery) {
 	op := d.Status.Operation
 	d.takeBackWord(r)
 	d.Status.Operation = nil
-	d.Announce(true, core.RefusalDeadline, op.To, fmt.Sprintf("%s was told to go on %s ago, and the group has no "+
-		"quorum; see what became of it, and %s: %s",
+	d.Announce(true, core.RefusalDeadline, op.To, fmt.Sprintf("%s was told to recover the group %s ago, but the "+
+		"group has no quorum; check its log, and %s: %s",
 		op.To, d.Now.Sub(op.StartedAt).Round(time.Second), nextTime(op), d.askForIt()))
 }
 
@@ -349,8 +353,8 @@ func (d *decision) awaitRecovery(r *recovery) {
 	if fails := d.rebootFails(); fails != "" {
 		d.Doing(fails)
 	}
-	d.Doing(fmt.Sprintf("%s, %s goes on (%s); it may take a minute or two, and mysqld answers no question about its "+
-		"group meanwhile", onWord(op), op.To, d.without()))
+	d.Doing(fmt.Sprintf("%s, %s recovers the group (%s); this may take two minutes, and meanwhile mysqld does not "+
+		"answer questions about its group", onWord(op), op.To, d.without()))
 	d.RecheckAt(op.Deadline)
 }
 

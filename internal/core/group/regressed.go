@@ -28,9 +28,9 @@ func (d *decision) mendStatus() {
 		d.restoreStatus(last)
 	default:
 		d.Remark(core.RefusalStatusRegressed, "", fmt.Sprintf("the Cluster's status was set back, as when etcd is "+
-			"restored from a backup: it is of epoch %d, and instances have seen epoch %d. The operator mends it when "+
-			"the group has a quorum, and no member is UNREACHABLE. The operator does not know which instances were "+
-			"excluded since: recover the group only from an instance that was in it last", d.Status.Epoch, last))
+			"restored from a backup: it is of epoch %d, and instances have seen epoch %d. The operator repairs it "+
+			"when the group has a quorum, and no member is UNREACHABLE. The operator does not know which instances "+
+			"were excluded since: recover the group only from an instance that was in it last", d.Status.Epoch, last))
 	}
 }
 
@@ -57,8 +57,8 @@ func (d *decision) restoreStatus(last int64) {
 	d.g.New = nil
 	d.g.ViewMax = len(d.seen.members) // whoever else is left out has no say
 	text := d.leaveUnknown()
-	d.Announce(true, core.ReasonStatusRestored, "", fmt.Sprintf("the Cluster's status had gone back to epoch %d, and "+
-		"instances have seen epoch %d: it follows the group, of which %s is the primary, in epoch %d; %s", was, last,
+	d.Announce(true, core.ReasonStatusRestored, "", fmt.Sprintf("the Cluster's status had been set back to epoch %d, "+
+		"but instances have seen epoch %d: it now follows the group with the primary %s, in epoch %d; %s", was, last,
 		d.seen.primary, d.Status.Epoch, text))
 	d.Again = true
 }
@@ -78,7 +78,7 @@ func (d *decision) leaveUnknown() string {
 		names = append(names, in.Name)
 	}
 	if len(names) == 0 {
-		return "nobody is left out"
+		return "no instance is excluded"
 	}
-	return "what the group went on from without " + strings.Join(names, ", ") + " is not known: kept out of it"
+	return "excluded: " + strings.Join(names, ", ") + ", because it is not known what the group held without them"
 }

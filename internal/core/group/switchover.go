@@ -63,7 +63,7 @@ func (d *decision) switchOver() {
 func (d *decision) giveUpLate(op *core.Operation, limit string) {
 	if op.Step == core.StepCatchUp {
 		d.endSwitchover()
-		d.GiveUpLate(op.To, fmt.Sprintf("%s did not come close to %s within %s; writes were not stopped; %s stays "+
+		d.GiveUpLate(op.To, fmt.Sprintf("%s did not catch up with %s within %s; writes were not stopped; %s stays "+
 			"primary", op.To, op.From, limit, op.From))
 		return
 	}

@@ -67,8 +67,8 @@ var before = []step{
 	{"rest", func(f *Facts) bool { return !f.runs() }, (*Facts).rest},
 
 	{"give up: it takes too long", (*Facts).isTooLate, func(f *Facts, p *Plan) {
-		f.fail(p, no(core.VerifyTooLong, "it did not end within %s; the last that was known: %s. "+
-			"Raise spec.backup.verify.maxDuration if a restore takes that long", f.limit(),
+		f.fail(p, no(core.VerifyTooLong, "it did not end within %s; last known: %s. Raise "+
+			"spec.backup.verify.maxDuration if a restore takes that long", f.limit(),
 			cmp.Or(f.Record.Message, "nothing")))
 	}},
 	{"give up: the name is another's", func(f *Facts) bool { return f.Copy.Exists && f.Copy.Foreign },
@@ -94,12 +94,12 @@ var restoring = []step{
 		func(f *Facts, p *Plan) { p.Record.Copy, p.Wake = f.Copy.UID, lookAgain }},
 	{"give up: the backups are another Cluster's", func(f *Facts) bool { return f.Copy.NotOurs },
 		func(f *Facts, p *Plan) {
-			f.fail(p, no(core.VerifyNotOurs, "no backup of this Cluster lies there, and none can: %s. Give "+
-				"spec.backup.objectStore another path, and take a backup; the data of the other Cluster stay where "+
-				"they are", f.Copy.Blocked))
+			f.fail(p, no(core.VerifyNotOurs, "no backup of this Cluster is in this place of the store, and none can "+
+				"be: %s. Give spec.backup.objectStore another path, and take a backup; the data of the other Cluster "+
+				"are kept", f.Copy.Blocked))
 		}},
 	{"give up: the restore does not go on", (*Facts).isStuck, func(f *Facts, p *Plan) {
-		f.fail(p, no(core.VerifyRestoreFailed, "the restore does not go on since %s: %s",
+		f.fail(p, no(core.VerifyRestoreFailed, "the restore has made no progress since %s: %s",
 			f.Trouble.Since.UTC().Format(time.RFC3339), f.Copy.Blocked))
 	}},
 	{"restore", func(f *Facts) bool { return f.Copy.Writable.IsZero() }, (*Facts).restore},
@@ -213,7 +213,7 @@ func (f *Facts) refusal() *Refusal {
 	switch {
 	case !f.HasStore:
 		return no(core.VerifyNoStore,
-			"spec.backup.objectStore is missing: there are no backups to try; add it, and take a backup")
+			"spec.backup.objectStore is missing: there are no backups to verify; add it, and take a backup")
 	case f.Copy.Exists && f.Copy.Foreign:
 		return f.nameTaken()
 	}
@@ -221,8 +221,8 @@ func (f *Facts) refusal() *Refusal {
 }
 
 func (f *Facts) nameTaken() *Refusal {
-	return no(core.VerifyNameTaken, "there is a Cluster %s that was not made to try backups, and it is left as it is: "+
-		"delete it if nobody needs it, and ask again", CopyName(f.Cluster))
+	return no(core.VerifyNameTaken, "a Cluster %s exists that was not made to verify backups, so the operator leaves "+
+		"it alone: delete it if nobody needs it, and request the verification again", CopyName(f.Cluster))
 }
 
 // WaitsFor is what a verification waits for; nil when it can begin.

@@ -169,7 +169,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"no store": {func(_ *testing.T, w *world) { w.f.HasStore = false }, core.VerifyNoStore,
 			[]string{"spec.backup.objectStore", "add it"}},
 		"another's Cluster": {func(_ *testing.T, w *world) { w.f.Copy = Copy{Exists: true, Foreign: true} },
-			core.VerifyNameTaken, []string{"db-verify", "left as it is"}},
+			core.VerifyNameTaken, []string{"db-verify", "leaves it alone"}},
 		"another's Cluster, just made": {func(t *testing.T, w *world) {
 			w.until(t, "make the copy")
 			w.f.Copy = Copy{Exists: true, Foreign: true}

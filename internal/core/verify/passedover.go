@@ -22,9 +22,9 @@ func (f *Facts) unusable() []core.PassedOver {
 // and the Cluster has fewer backups than it seems.
 func (f *Facts) missNewest(p *Plan) {
 	f.noteSound(p)
-	f.fail(p, no(core.VerifyPassedOver, "newer backups than %s cannot be used: %s. It was restored in their place, "+
-		"with the archive, and its %d tables are sound. Take another backup now, and look what has become of "+
-		"those that are named: who deletes or changes objects in the store, or which key they were encrypted to",
+	f.fail(p, no(core.VerifyPassedOver, "backups newer than %s cannot be used: %s. It was restored in their place, "+
+		"with the archive, and its %d tables are sound. Take another backup now, and find out what happened to the "+
+		"named ones: who deletes or changes objects in the store, or with which key they were encrypted",
 		cmp.Or(p.Record.BackupID, "?"), list(passed(f.unusable())), p.Record.Tables))
 }
 

@@ -28,7 +28,7 @@ func TestAVerificationFailsWhenSomethingIsWrongWithANewerBackup(t *testing.T) {
 			w := passesOver(t, []core.PassedOver{{Backup: "b3", Reason: why},
 				{Backup: "b2", Reason: archive.BackupNotOnBranch}}, soundRows)
 			w.f.Record.LastSucceeded = day
-			w.ends(t, Failed, core.VerifyPassedOver, "newer backups than b1", "b3 ("+string(why)+")",
+			w.ends(t, Failed, core.VerifyPassedOver, "backups newer than b1", "b3 ("+string(why)+")",
 				"9 tables are sound", "Take another backup")
 			r := w.f.Record
 			if r.BackupID != "b1" || r.Checked != 9 || r.Compared != 2 || !r.LastSucceeded.Equal(day) {
