@@ -15,7 +15,7 @@ var (
 	ForeignArchive = &Reason{"ForeignArchive",
 		"another cluster writes its archive here: give each cluster a path of its own"}
 	BranchTaken = &Reason{"BranchTaken",
-		"another server has written this epoch's archive: look whether two instances believe to be primary"}
+		"another server has written this epoch's archive: check whether two instances believe that they are primary"}
 	PartConflict = &Reason{"PartConflict",
 		"the part was written with another content: look who else writes here; " +
 			"what is there is kept, and shipping starts again behind it"}
@@ -25,17 +25,17 @@ var (
 	FormatUnknown = &Reason{"FormatUnknown",
 		"it was written in a format that this release does not know: use the release that wrote it, or a later one"}
 	ServerSetBack = &Reason{"ServerSetBack",
-		"the server was set back to an earlier state, and gives numbers again that the archive has already: give " +
-			"spec.backup.objectStore another path, where the archive begins anew with a backup; " +
-			"what lies here can be restored from here"}
+		"the server was set back to an earlier state, and reuses GTIDs that the archive already has: give " +
+			"spec.backup.objectStore another path, where a new archive begins with a backup; the data in the old " +
+			"path can still be restored"}
 	LogUnreadable = &Reason{"BinaryLogUnreadable",
 		"the server's binary log cannot be archived: read what is wrong with it; " +
 			"a base backup is needed to go on without it"}
 	ApplierFailed = &Reason{"ReplayFailed",
 		"the server could not apply a transaction: read its message; the data is that of the transaction before"}
 	ReplayStuck = &Reason{"ReplayStuck",
-		"the server has come to the end of what it was given and lacks transactions of it: " +
-			"this is a mistake in the program; please report it"}
+		"the server applied all that it was given, but lacks some of these transactions: this is a mistake in the " +
+			"program; please report it"}
 	ServerIDTaken = &Reason{"ServerIDTaken",
 		"the archive holds transactions of a server with the number that the replay uses: give it another"}
 )

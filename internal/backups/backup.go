@@ -165,7 +165,7 @@ func (r *Reconciler) refuse(ctx context.Context, b *v1alpha1.Backup, no *refusal
 	former, _ := limitOf(core.Reason(b.Status.Reason))
 	queued := former != waitLimit && limit == waitLimit
 	if !queued && !no.final && limit > 0 && r.Now().Sub(waitsSince(b, r.Now())) > limit {
-		no = final(core.BackupWaitedTooLong, "it was waited for %s: %s. Create another Backup once that is so",
+		no = final(core.BackupWaitedTooLong, "it waited for %s: %s. Create another Backup when that has changed",
 			spoken, no.Message)
 	}
 	err := r.change(ctx, b, func(s *v1alpha1.BackupStatus) {
@@ -248,7 +248,7 @@ func (r *Reconciler) goesOn(ctx context.Context, b *v1alpha1.Backup, job *batchv
 		return ctrl.Result{}, err
 	}
 	return r.refuse(ctx, b, final(core.BackupWaitedTooLong, "its Job did not run for an hour, and was deleted: %s. "+
-		"Create another Backup once that is mended", why.message))
+		"Create another Backup when that is fixed", why.message))
 }
 
 // ended tells how a Job has ended; "" while it goes on.
@@ -259,7 +259,7 @@ func ended(job *batchv1.Job) string {
 		case c.Type == batchv1.JobFailed:
 			return fmt.Sprintf("the Job %s failed: %s", job.Name, c.Message)
 		case c.Type == batchv1.JobComplete:
-			return fmt.Sprintf("the Job %s ended and did not say what came of it", job.Name)
+			return fmt.Sprintf("the Job %s ended without reporting a result", job.Name)
 		}
 	}
 	return ""

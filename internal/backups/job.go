@@ -103,8 +103,8 @@ func (r *Reconciler) prepareAgain(ctx context.Context, b *v1alpha1.Backup, c *v1
 	error) {
 	is := resources.RecordOf(b)
 	if is.Store == nil || is.ID == "" || is.Instance == "" {
-		return nil, final(core.BackupNoStore, "it began, and nothing says any more of which instance, and where to: "+
-			"create another Backup"), nil
+		return nil, final(core.BackupNoStore, "it began, but its instance and its object store are not known any "+
+			"more: create another Backup"), nil
 	}
 	return r.complete(ctx, &taking{cluster: c, store: is.Store, donor: is.Instance, id: is.ID})
 }

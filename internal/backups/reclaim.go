@@ -113,9 +113,9 @@ func (r *ReclaimReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 func (r *ReclaimReconciler) waitFor(ctx context.Context, c *v1alpha1.Cluster, unread *apiconn.UnreadError,
 ) (ctrl.Result, error) {
 	m := r.removal(c)
-	err := m.tell(ctx, metav1.ConditionUnknown, core.ReasonBackupRemovalWaits, fmt.Sprintf("the Cluster goes once it "+
-		"is known which Backups lie in %s, and that none is being taken: %s; to leave the data there and be rid of "+
-		"the Cluster: %s", m.where, unread, m.forget))
+	err := m.tell(ctx, metav1.ConditionUnknown, core.ReasonBackupRemovalWaits, fmt.Sprintf("the Cluster is removed "+
+		"when it is known which Backups are in %s, and that none is being taken: %s; to keep the data there and "+
+		"remove the Cluster: %s", m.where, unread, m.forget))
 	return ctrl.Result{RequeueAfter: lookAgain}, err
 }
 
@@ -141,7 +141,7 @@ func (r *ReclaimReconciler) leave(ctx context.Context, c *v1alpha1.Cluster, why 
 	if again, err := r.awaitVolumes(ctx, c); err != nil || again > 0 {
 		return ctrl.Result{RequeueAfter: again}, err
 	}
-	message := "the Cluster goes, and its archive stays: " + why +
+	message := "the Cluster is removed, and its archive stays: " + why +
 		". To remove it later, delete what lies there by hand"
 	if s := c.Spec.Backup; s != nil && s.ObjectStore != nil {
 		message = resources.StorePath(s.ObjectStore, c.Name) + ": " + message
@@ -338,7 +338,7 @@ func (r *ReclaimReconciler) awaitVolumes(ctx context.Context, c *v1alpha1.Cluste
 	if len(unfreed) == 0 {
 		return 0, nil
 	}
-	ctrl.LoggerFrom(ctx).Info("the Cluster goes once PersistentVolumeClaims no longer go with it, which are to stay",
+	ctrl.LoggerFrom(ctx).Info("the Cluster is removed when it no longer owns PersistentVolumeClaims that must stay",
 		"claims", unfreed)
 	return r.pause(c), nil
 }

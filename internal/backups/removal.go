@@ -113,7 +113,7 @@ func (r *remover) runs(ctx context.Context, m *removal, job *batchv1.Job) error 
 		return nil
 	}
 	return m.tell(ctx, metav1.ConditionUnknown, core.ReasonBackupRemovalWaits, fmt.Sprintf("the Job %s removes %s; "+
-		"if that takes long, see why: kubectl logs -l %s=%s -n %s; to leave the data there and be rid of the %s: %s",
+		"if that takes long, see why: kubectl logs -l %s=%s -n %s; to keep the data there and remove the %s: %s",
 		job.Name, m.where, batchv1.JobNameLabel, job.Name, job.Namespace, m.kind, m.forget))
 }
 
@@ -235,8 +235,8 @@ func (r *remover) stays(
 		return maxPause, m.fails(ctx, why)
 	}
 	m.told = true
-	message := fmt.Sprintf("%s is not removed from the store: %s. It is tried again; "+
-		"to leave the data there and be rid of the %s: %s", m.where, why, m.kind, m.forget)
+	message := fmt.Sprintf("%s is not removed from the store: %s. It is tried again; to keep the data there and "+
+		"remove the %s: %s", m.where, why, m.kind, m.forget)
 	return r.pause(m), m.tell(ctx, metav1.ConditionUnknown, reason, message)
 }
 

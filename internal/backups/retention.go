@@ -123,7 +123,7 @@ func removedText(done *v1alpha1.BackupRetention) string {
 		text += ", which has all since " + done.KeptSince.UTC().Format("2006-01-02T15:04:05Z")
 	}
 	if names := done.UnknownNames; len(names) > 0 {
-		text += "; what is not cnmsql's there stays: " + strings.Join(names, ", ")
+		text += "; other objects there stay: " + strings.Join(names, ", ")
 		if more := done.UnknownObjects - int64(len(names)); more > 0 {
 			text += fmt.Sprintf(", and %d more", more)
 		}

@@ -126,8 +126,8 @@ func TestBackupsThatHaveExpiredAreTold(t *testing.T) {
 	if slices.Sort(told); len(told) != 3 || !strings.Contains(told[0], "Expired") ||
 		!strings.Contains(told[1], "Expired") ||
 		!strings.Contains(told[2], "RetentionRan 2 backups and 7 parts") ||
-		!strings.Contains(told[2], "all since 2026-11-23T20:00:00Z; what is not cnmsql's there stays: a.txt, b/c.txt, "+
-			"and 7 more") {
+		!strings.Contains(told[2], "all since 2026-11-23T20:00:00Z; other objects there stay: a.txt, b/c.txt, and 7 "+
+			"more") {
 		t.Errorf("told %q", told)
 	}
 	var c v1alpha1.Cluster

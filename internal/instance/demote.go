@@ -71,9 +71,9 @@ func (m *manager) stopFollowing(proc *process) error {
 func (m *manager) stopOtherChannels(ctx context.Context) error {
 	stopped, err := m.roles.StopOtherChannels(ctx)
 	if len(stopped) > 0 {
-		m.log.Warn("replication channels that somebody has made here are stopped, for only a primary may "+
-			"receive from elsewhere; what they were told stays: make them on the next primary, and remove them "+
-			"here with RESET REPLICA ALL FOR CHANNEL", "channels", stopped)
+		m.log.Warn("replication channels that were made by hand are stopped, because only a primary may receive from "+
+			"other servers; their settings are kept: make them on the next primary, and remove them here with RESET "+
+			"REPLICA ALL FOR CHANNEL", "channels", stopped)
 	}
 	return err
 }

@@ -79,7 +79,7 @@ func (i *isolator) keepIsolating(ctx context.Context) {
 			continue
 		}
 		i.log.Warn(
-			"isolates itself: neither was the lease renewed, nor does a majority of the cluster vouch for this primary")
+			"isolates itself: the Lease was not renewed, and no majority of the cluster vouches for this primary")
 		if err := i.isolateItself(ctx); err != nil && ctx.Err() == nil {
 			i.log.Error("isolating itself", "error", err)
 		}

@@ -23,7 +23,7 @@ func (m *manager) viewAfter(s *clusterState, c *v1alpha1.Cluster, next *agent.Cl
 	wasPast := s.latest.Past
 	v := s.latest.Take(s.view, next)
 	if s.latest.Past && !wasPast {
-		m.log.Error("the Cluster's status is of the past, and is not gone by", "epoch", next.Epoch,
+		m.log.Error("the Cluster's status is older than one that was seen before, and is ignored", "epoch", next.Epoch,
 			"seen", s.latest.Epoch)
 	}
 	return v

@@ -221,7 +221,7 @@ func (p *process) kill(ctx context.Context) error {
 // ending says how the process ended, for people.
 func (p *process) ending() string {
 	if p.exit == nil {
-		return "mysqld ended, and nobody knows how"
+		return "mysqld ended in an unknown way"
 	}
 	ws, ok := p.exit.Sys().(syscall.WaitStatus)
 	if ok && ws.Signaled() {

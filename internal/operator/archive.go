@@ -138,10 +138,10 @@ func isStale(is *v1alpha1.ContinuousArchivingStatus, a *core.Archive) bool {
 func archiveUndecided(c *v1alpha1.Cluster) metav1.Condition {
 	return metav1.Condition{Type: v1alpha1.ConditionContinuousArchiving, Status: metav1.ConditionFalse,
 		Reason: string(core.BackupUndecided), ObservedGeneration: c.Generation,
-		Message: "nothing is archived: the group was told to go on without some of its members, and was not seen " +
-			"since, so that nobody knows which transactions are the Cluster's. Binary logs are kept, and are " +
-			"archived once the group is seen with its quorum: bring its members back, or ask for the recovery " +
-			"again; see kubectl cnmsql group status " + c.Name + " -n " + c.Namespace}
+		Message: "nothing is archived: a group recovery excluded some members, and the group was not seen since, so " +
+			"it is not known which transactions are the Cluster's. Binary logs are kept, and are archived once the " +
+			"group is seen with its quorum: bring its members back, or request the recovery again; see kubectl " +
+			"cnmsql group status " + c.Name + " -n " + c.Namespace}
 }
 
 // noteArchived notes what was archived last, and what waits, once a minute as long as that goes on:
@@ -196,10 +196,10 @@ func doubtArchive(s *v1alpha1.ClusterStatus, c *v1alpha1.Cluster, o core.Observa
 	if o.Now.Sub(heard) < max(archiveWord, c.Spec.Backup.ContinuousArchiving.TargetRPO()) {
 		return
 	}
-	message := "nobody can be asked how far binary logs are archived: bring the primary back, or the way to it"
+	message := "no instance can be asked how far binary logs are archived: bring the primary, or its network, back"
 	if is == nil {
-		message = "archiving is enabled, and has not begun: whoever takes writes begins once its Pod was made anew " +
-			"with the store's credentials. See what that waits for: kubectl cnmsql status " + c.Name + " -n " +
+		message = "archiving is enabled, but has not begun: the primary begins when its Pod has been recreated with " +
+			"the store's credentials. See what that waits for: kubectl cnmsql status " + c.Name + " -n " +
 			c.Namespace
 	}
 	if last := s.ContinuousArchiving.LastArchivedTime; last != nil {

@@ -125,7 +125,8 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	conflict := r.state(*c).conflict(&done)
 	r.noteFailure(ctx, *c, done)
 	if conflict != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("somebody has changed what was to be changed; it is looked at again at once",
+		ctrl.LoggerFrom(ctx).V(1).Info("another client changed an object in the meantime; the operator tries again "+
+			"immediately",
 			"why", conflict.Error())
 		return 0, false, conflict
 	}
