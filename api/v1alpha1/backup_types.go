@@ -71,7 +71,7 @@ type ClusterReference struct {
 // BackupWishes say how a backup is made, of a Backup and of those of a ScheduledBackup.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.method) || self.method == 'clone'",message="the only method is clone: backups are taken through MySQL's own clone protocol, and need neither a tool in the image nor snapshots of volumes; set method: clone, or remove it"
-// +kubebuilder:validation:XValidation:rule="!has(self.online) || self.online",message="online cannot be false: the instance goes on while it is backed up; remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.online) || self.online",message="online cannot be false: the instance keeps running while it is backed up; remove it"
 // +kubebuilder:validation:XValidation:rule="!has(self.reclaimPolicy) || self.reclaimPolicy.lowerAscii() in ['retain', 'delete']",message="reclaimPolicy must be Retain or Delete: with Delete the data in the store go when the Backup is deleted; correct it, or remove it to retain them"
 type BackupWishes struct {
 	// Method is clone: a snapshot through MySQL's clone protocol.
@@ -336,7 +336,7 @@ const CompressionNone = "none"
 // +kubebuilder:validation:XValidation:rule="!has(self.retentionPolicy) || has(self.objectStore)",message="spec.backup.retentionPolicy needs spec.backup.objectStore, in which backups expire; add it, or remove retentionPolicy"
 // +kubebuilder:validation:XValidation:rule="!has(self.minimumBackups) || has(self.retentionPolicy)",message="spec.backup.minimumBackups goes with spec.backup.retentionPolicy: without it, all backups stay; add retentionPolicy, or remove minimumBackups"
 // +kubebuilder:validation:XValidation:rule="!has(self.continuousArchiving) || !self.continuousArchiving.enabled || has(self.objectStore)",message="spec.backup.continuousArchiving needs spec.backup.objectStore, where the archive lies; add it, or set enabled: false"
-// +kubebuilder:validation:XValidation:rule="!has(self.verify) || has(self.objectStore)",message="spec.backup.verify needs spec.backup.objectStore, whose backups are tried; add it, or remove verify"
+// +kubebuilder:validation:XValidation:rule="!has(self.verify) || has(self.objectStore)",message="spec.backup.verify needs spec.backup.objectStore, whose backups it verifies; add it, or remove verify"
 // +kubebuilder:validation:XValidation:rule="!has(self.reclaimPolicy) || self.reclaimPolicy.lowerAscii() == 'retain' || self.reclaimPolicy.lowerAscii() == 'delete' && has(self.objectStore)",message="spec.backup.reclaimPolicy must be Retain, or Delete with spec.backup.objectStore, from which all backups and the archive then go with the Cluster; correct it, or remove it to retain them"
 type BackupDefaults struct {
 	// ObjectStore that Backups are written to which name none.

@@ -65,7 +65,7 @@ type FixedClusterFields struct {
 
 // FixedMonitoring takes what says that metrics are served as they are.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.enablePodMonitor) && self.enablePodMonitor, has(self.disableDefaultQueries) && self.disableDefaultQueries, has(self.customQueriesConfigMap) && self.customQueriesConfigMap.size() > 0, has(self.customQueriesSecret) && self.customQueriesSecret.size() > 0, has(self.metricsQueriesTTL) && self.metricsQueriesTTL.size() > 0, has(self.tls) && has(self.tls.enabled) && self.tls.enabled].all(set, !set)",message="spec.monitoring may only say what is so anyway: each instance serves the metrics of its manager at port 9187, without TLS and without queries of yours; make a PodMonitor of your own for that port, and an exporter of your own for other queries; remove the field, or set it to false or to an empty list"
+// +kubebuilder:validation:XValidation:rule="[has(self.enablePodMonitor) && self.enablePodMonitor, has(self.disableDefaultQueries) && self.disableDefaultQueries, has(self.customQueriesConfigMap) && self.customQueriesConfigMap.size() > 0, has(self.customQueriesSecret) && self.customQueriesSecret.size() > 0, has(self.metricsQueriesTTL) && self.metricsQueriesTTL.size() > 0, has(self.tls) && has(self.tls.enabled) && self.tls.enabled].all(set, !set)",message="spec.monitoring can only confirm the defaults: each instance serves the metrics of its manager at port 9187, without TLS and without queries of yours; make a PodMonitor of your own for that port, and an exporter of your own for other queries; remove the field, or set it to false or to an empty list"
 type FixedMonitoring struct {
 	// EnablePodMonitor: none is made.
 	// +optional
