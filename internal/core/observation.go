@@ -121,6 +121,8 @@ type Cluster struct {
 	Failed string
 
 	Wanted int
+	// VolumeSize is how large volumes are to be; zero where that is not known, and none grows.
+	VolumeSize Size
 	// Topology is what the cluster was declared with.
 	Topology Topology
 	// FirstData is where the first data come from.
@@ -404,23 +406,6 @@ type Pod struct {
 	FencingRequested bool
 	Role             string
 	Routable         bool
-}
-
-// Volume is what Kubernetes says of an instance's volume claim.
-type Volume struct {
-	Exists   bool
-	UID      string
-	Deleting bool
-	Bound    bool
-	// Problem is why it is not bound, when Kubernetes says so.
-	Problem *Problem
-}
-
-// FormerVolume is a volume claim that outlived its Cluster, which had the UID Of. Removed:
-// its instance had been removed before.
-type FormerVolume struct {
-	Instance, UID, Of string
-	Removed           bool
 }
 
 // Node is what Kubernetes says of the node of an instance's Pod.

@@ -20,6 +20,9 @@ type Plan struct {
 	Again bool
 	// Carried goes into this operator's next Observation of the cluster.
 	Carried Carried
+	// Standing is what could not be carried out when it was asked for last, and is not asked for again yet.
+	// It is told as what fails now.
+	Standing []string
 	// Gap is what is known to be missing where a group goes on on a human's word, or would; "" when
 	// nothing is.
 	Gap string
@@ -117,6 +120,9 @@ type CreateVolume struct {
 
 // AdoptVolume makes this very claim, which outlived the Cluster of UID Of, the Cluster's.
 type AdoptVolume struct{ Instance, UID, Of string }
+
+// GrowVolume has this very claim of an instance ask for a size, as the spec has it, where it asks for less.
+type GrowVolume struct{ Instance, VolumeUID, To string }
 
 // CreatePod makes an instance's Pod. Awaited is put on it, the name by which the status
 // awaits it; "" when it does not. Image is that of mysqld, where it is not the spec's.
@@ -248,6 +254,7 @@ func (AdoptTransactions) effect() {}
 func (CreateVolume) effect()   {}
 func (CreatePod) effect()      {}
 func (AdoptVolume) effect()    {}
+func (GrowVolume) effect()     {}
 func (DeletePod) effect()      {}
 func (DeleteInstance) effect() {}
 func (LabelPod) effect()       {}
@@ -275,6 +282,7 @@ func (e CreatePod) String() string {
 }
 func (e CreateVolume) String() string { return "create volume of " + e.Instance }
 func (e AdoptVolume) String() string  { return "adopt volume of " + e.Instance }
+func (e GrowVolume) String() string   { return "grow the volume of " + e.Instance + " to " + e.To }
 func (e DeletePod) String() string    { return fmt.Sprintf("delete pod %s (%s)", e.Instance, e.Reason) }
 func (e DeleteInstance) String() string {
 	if e.KeepVolume {

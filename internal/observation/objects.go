@@ -30,6 +30,8 @@ type Objects struct {
 	KeptVolumes map[string]*corev1.PersistentVolumeClaim
 	// FormerVolumes outlived Clusters of this name.
 	FormerVolumes []core.FormerVolume
+	// RefusedGrowths are those of instances' claims that were refused under the circumstances of now, by instance.
+	RefusedGrowths map[string]*core.RefusedGrowth
 
 	// Nodes is nil while they cannot be read.
 	Nodes     map[string]*corev1.Node
@@ -63,6 +65,7 @@ func Cluster(c *v1alpha1.Cluster, objs *Objects) (core.Cluster, error) {
 		SwitchoverPause: declared.SwitchoverPause(&c.Spec),
 		PrimaryLease:    declared.PrimaryLease(&c.Spec),
 		Policy:          Policy(&c.Spec), Override: OverrideWish(c), Reinit: ReinitWish(c),
+		VolumeSize:    VolumeSize(&c.Spec),
 		KeepVolumes:   c.Spec.Storage.WhenScaled != v1alpha1.DeleteVolume,
 		KeptVolumes:   slices.Sorted(maps.Keys(objs.KeptVolumes)),
 		FormerVolumes: objs.FormerVolumes, AdoptFrom: c.Annotations[v1alpha1.AnnotationAdoptVolumes],
@@ -95,6 +98,7 @@ func Instance(c *v1alpha1.Cluster, name string, objs *Objects, wanted Wanted) co
 	}
 	if objs.Volumes != nil {
 		facts := VolumeFacts(c, objs.Volumes[name], objs.Classes)
+		facts.Refused = objs.RefusedGrowths[name]
 		if kept := objs.KeptVolumes[name]; kept != nil && !facts.Exists {
 			// It is being taken from the instance, of which there is still a Pod.
 			facts = core.Volume{Exists: true, UID: string(kept.UID), Deleting: true}
@@ -198,7 +202,8 @@ func VolumeFacts(c *v1alpha1.Cluster, v *corev1.PersistentVolumeClaim, classes [
 		return core.Volume{}
 	}
 	facts := core.Volume{Exists: true, UID: string(v.UID), Deleting: v.DeletionTimestamp != nil,
-		Bound: v.Status.Phase == corev1.ClaimBound || v.Status.Phase == corev1.ClaimLost} // it had a volume
+		Bound: v.Status.Phase == corev1.ClaimBound || v.Status.Phase == corev1.ClaimLost, // it had a volume
+		Asks:  v.Spec.Resources.Requests.Storage().Value()}
 	if facts.Bound || facts.Deleting {
 		return facts
 	}

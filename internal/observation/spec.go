@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/declared"
@@ -25,6 +27,15 @@ func Durability(spec *v1alpha1.ClusterSpec) core.Durability {
 		d.Max = int(*spec.MaxSyncReplicas)
 	}
 	return d
+}
+
+// VolumeSize returns how large the user wants volumes to be; zero when that cannot be read.
+func VolumeSize(spec *v1alpha1.ClusterSpec) core.Size {
+	size, err := resource.ParseQuantity(spec.Storage.Size)
+	if err != nil {
+		return core.Size{}
+	}
+	return core.Size{Bytes: size.Value(), Text: spec.Storage.Size}
 }
 
 // ReinitWish returns a human's requests to recreate data, one an instance, in the order of the

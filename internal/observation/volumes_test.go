@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
@@ -139,5 +140,26 @@ func TestAClaimThatLostItsVolumeHadOne(t *testing.T) {
 		if got := observation.VolumeFacts(&v1alpha1.Cluster{}, claim, nil).Bound; got != want {
 			t.Errorf("phase %q: it had a volume: %t", phase, got)
 		}
+	}
+}
+
+// TestWhatAClaimAsksForIsHeldAgainstTheSpec also where the two are written otherwise.
+func TestWhatAClaimAsksForIsHeldAgainstTheSpec(t *testing.T) {
+	refused := &core.RefusedGrowth{Why: "over the quota"}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c-1", UID: "claim"}}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2048Mi")}
+	objs := &observation.Objects{Volumes: map[string]*corev1.PersistentVolumeClaim{"c-1": claim},
+		RefusedGrowths: map[string]*core.RefusedGrowth{"c-1": refused}}
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+	vol, _ := observation.Instance(c, "c-1", objs, observation.Wanted{}).Volume.Get()
+	for text, want := range map[string]core.Size{"2Gi": {Bytes: vol.Asks, Text: "2Gi"}, "2": {Bytes: 2, Text: "2"},
+		"": {}, "much": {}} {
+		c.Spec.Storage.Size = text
+		if o, err := observation.Cluster(c, objs); err != nil || o.VolumeSize != want {
+			t.Errorf("%q is %+v, not %+v: %v", text, o.VolumeSize, want, err)
+		}
+	}
+	if vol.Asks != 2<<30 || vol.Refused != refused {
+		t.Errorf("the claim is %+v", vol)
 	}
 }

@@ -138,6 +138,8 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 		return a.createVolume(c, e)
 	case core.AdoptVolume:
 		return a.adoptVolume(ctx, c, e)
+	case core.GrowVolume:
+		return a.growVolume(ctx, c, e)
 	case core.CreatePod:
 		return a.createPod(ctx, c, ca, e)
 	case core.DeletePod:

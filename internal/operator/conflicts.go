@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"cnmsql.co/internal/core"
 )
 
 // isConflict reports whether nothing went wrong but that an object was another by then. Of several errors each
@@ -30,6 +32,13 @@ func (f *failures) stands(err error) {
 		f.conflicts = append(f.conflicts, err)
 	default:
 		f.standing = append(f.standing, err)
+	}
+}
+
+// repeat notes what failed before, and what the plan does not ask for again yet.
+func (f *failures) repeat(plan core.Plan) {
+	for _, why := range plan.Standing {
+		f.standing = append(f.standing, errors.New(why))
 	}
 }
 

@@ -2,7 +2,8 @@ package operator
 
 import (
 	"context"
-	"fmt"
+	"maps"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,87 +14,97 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/resources"
 )
 
-// growAgain is when a growth that was refused is asked for again, although neither
-// the spec nor the StorageClass has changed: a quota may have.
-const growAgain = time.Minute
-
-// refusal is a growth that the API server refused.
+// refusal is a growth that the API server refused, and by what it went.
 type refusal struct {
+	core.RefusedGrowth
 	cluster    types.NamespacedName
 	generation int64
 	class      string // its resource version
-	at         time.Time
-	why        error
 }
 
-// growVolume raises the size of an instance's claim to spec.storage.size. Whether
-// the volume then grows, and when, is the storage class's to say. repeated tells
-// that the error is an earlier one and that nothing was asked for now.
-func (p *prerequisites) growVolume(ctx context.Context, c *v1alpha1.Cluster,
-	instance string) (repeated bool, err error) {
-	var claim corev1.PersistentVolumeClaim
-	err = p.client.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: instance}, &claim)
-	if err != nil || claim.DeletionTimestamp != nil || !observation.IsInstances(c, &claim) {
-		return false, client.IgnoreNotFound(err)
+// refusedGrowths remembers the last one of each claim.
+type refusedGrowths struct {
+	mu  sync.Mutex
+	all map[types.UID]refusal
+}
+
+func newRefusedGrowths() *refusedGrowths { return &refusedGrowths{all: map[types.UID]refusal{}} }
+
+func (r *refusedGrowths) note(claim types.UID, last refusal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all[claim] = last
+}
+
+func (r *refusedGrowths) of(claim types.UID) (last refusal, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, known = r.all[claim]
+	return last, known
+}
+
+// forget drops those of a Cluster's claims.
+func (r *refusedGrowths) forget(cluster types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.all, func(_ types.UID, of refusal) bool { return of.cluster == cluster })
+}
+
+// readRefused finds the growths that were refused, and that neither another spec nor another StorageClass tells
+// to be refused no more.
+func (ob *observer) readRefused(ctx context.Context, c *v1alpha1.Cluster, objs *observation.Objects) {
+	objs.RefusedGrowths = map[string]*core.RefusedGrowth{}
+	for name, claim := range objs.Volumes {
+		last, known := ob.growths.of(claim.UID)
+		if known && last.generation == c.Generation && last.class == classVersion(ctx, ob.client, claim) {
+			objs.RefusedGrowths[name] = &last.RefusedGrowth
+		}
 	}
-	size, err := resource.ParseQuantity(c.Spec.Storage.Size)
+}
+
+// growVolume has a claim ask for a size if it is still the one that was meant, and asks for less. What was refused
+// is remembered.
+func (a *actor) growVolume(ctx context.Context, c *v1alpha1.Cluster, e core.GrowVolume) error {
+	size, err := resource.ParseQuantity(e.To)
 	if err != nil {
-		return false, err
+		return err
+	}
+	claim, err := find(ctx, a.client, &corev1.PersistentVolumeClaim{}, types.NamespacedName{Namespace: c.Namespace,
+		Name: e.Instance})
+	if err != nil || claim == nil || string(claim.UID) != e.VolumeUID || claim.DeletionTimestamp != nil ||
+		!observation.IsInstances(c, claim) {
+		return err
 	}
 	if have := claim.Spec.Resources.Requests[corev1.ResourceStorage]; have.Cmp(size) >= 0 {
-		return false, nil
+		return nil
 	}
-	now := refusal{cluster: client.ObjectKeyFromObject(c), generation: c.Generation, class: p.classVersion(ctx,
-		&claim), at: time.Now()}
-	if why := p.refused(claim.UID, now); why != nil {
-		return true, why
-	}
+	last := refusal{cluster: client.ObjectKeyFromObject(c), generation: c.Generation,
+		class: classVersion(ctx, a.client, claim)}
 	// Somebody may have asked for more since it was read.
 	patch := client.MergeFromWithOptions(claim.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	claim.Spec.Resources.Requests[corev1.ResourceStorage] = size
-	err = p.client.Patch(ctx, &claim, patch, client.FieldOwner(resources.FieldManager))
-	if apierrors.IsConflict(err) {
-		return false, nil // it is looked at again when the cache has what it has become
+	err = a.client.Patch(ctx, claim, patch, client.FieldOwner(resources.FieldManager))
+	switch {
+	case apierrors.IsConflict(err):
+		return nil // it is looked at again when the cache has what it has become
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err): // a request that got no answer is no refusal
+		last.RefusedGrowth = core.RefusedGrowth{At: time.Now(), Why: err.Error()}
+		a.prerequisites.growths.note(types.UID(e.VolumeUID), last)
 	}
-	if err != nil {
-		now.why = fmt.Errorf("grow the volume of %s to %s: %w", instance, c.Spec.Storage.Size, err)
-		p.noteRefusal(claim.UID, now)
-		return false, now.why
-	}
-	return false, nil
+	return err
 }
 
 // classVersion changes whenever the StorageClass of a claim does.
-func (p *prerequisites) classVersion(ctx context.Context, claim *corev1.PersistentVolumeClaim) string {
+func classVersion(ctx context.Context, from client.Reader, claim *corev1.PersistentVolumeClaim) string {
 	var class storagev1.StorageClass
 	if name := claim.Spec.StorageClassName; name == nil ||
-		p.client.Get(ctx, types.NamespacedName{Name: *name}, &class) != nil {
+		from.Get(ctx, types.NamespacedName{Name: *name}, &class) != nil {
 		return ""
 	}
 	return class.ResourceVersion
-}
-
-// refused returns why a growth was refused lately under the same circumstances.
-func (p *prerequisites) refused(claim types.UID, now refusal) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	last, known := p.refusals[claim]
-	if !known || last.generation != now.generation || last.class != now.class || now.at.Sub(last.at) >= growAgain {
-		return nil
-	}
-	return last.why
-}
-
-// noteRefusal remembers a refusal. A request that got no answer is no refusal.
-func (p *prerequisites) noteRefusal(claim types.UID, r refusal) {
-	if !apierrors.IsForbidden(r.why) && !apierrors.IsInvalid(r.why) {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refusals[claim] = r
 }

@@ -28,6 +28,7 @@ type observer struct {
 	ended   *endedPods
 	unmade  *unmadePods
 	leases  *leaseClock
+	growths *refusedGrowths
 	// wanted is what the Pod of an instance should be like, and binary what its manager
 	// should be.
 	wanted func(ctx context.Context, c *v1alpha1.Cluster, instance string, ordinal int) observation.Wanted
@@ -121,6 +122,7 @@ func (ob *observer) read(ctx context.Context, c *v1alpha1.Cluster) (*observation
 	objs.SetVolumes(c, volumes.Items)
 	ob.readNodes(ctx, objs, observation.NodesToWatch(c, objs))
 	ob.readClasses(ctx, objs)
+	ob.readRefused(ctx, c, objs)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -29,19 +28,19 @@ type prerequisites struct {
 
 	authorities authorities
 
-	mu       sync.Mutex
-	users    map[types.NamespacedName]userSecret // by Cluster: of the application
-	stores   map[types.NamespacedName]userSecret // by Cluster: the files of the archive's store
-	refusals map[types.UID]refusal               // of volumes to grow, by claim
-	behind   map[types.UID]notYet                // the volumes that have not grown yet, by claim
+	mu     sync.Mutex
+	users  map[types.NamespacedName]userSecret // by Cluster: of the application
+	stores map[types.NamespacedName]userSecret // by Cluster: the files of the archive's store
+	behind map[types.UID]notYet                // the volumes that have not grown yet, by claim
 
 	attempts attempts
+	growths  *refusedGrowths
 }
 
 func newPrerequisites(cached client.Client, live client.Reader) *prerequisites {
 	return &prerequisites{applier: applier{client: cached, live: live},
 		users: map[types.NamespacedName]userSecret{}, stores: map[types.NamespacedName]userSecret{},
-		refusals: map[types.UID]refusal{}, behind: map[types.UID]notYet{}}
+		growths: newRefusedGrowths(), behind: map[types.UID]notYet{}}
 }
 
 // forget drops what is remembered of a Cluster.
@@ -49,12 +48,12 @@ func (p *prerequisites) forget(cluster types.NamespacedName) {
 	p.settled.forget(cluster)
 	p.attempts.forget(cluster)
 	p.authorities.forget(cluster)
+	p.growths.forget(cluster)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.users, cluster)
 	delete(p.stores, cluster)
 	p.forgetBehind(cluster)
-	maps.DeleteFunc(p.refusals, func(_ types.UID, r refusal) bool { return r.cluster == cluster })
 }
 
 // userError is something that the user has to mend.

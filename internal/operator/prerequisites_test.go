@@ -11,12 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
@@ -317,45 +312,4 @@ func TestWhatIsInheritedReachesWhatWasMadeBefore(t *testing.T) {
 			t.Error("what is as it should be was written again")
 		}
 	}
-}
-
-func TestARefusedGrowthIsAskedForAgainWhenSomethingChangedOrAfterAMinute(t *testing.T) {
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}}
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c-1", UID: "claim",
-		OwnerReferences: aPod("c-1", "", "").OwnerReferences}}
-	claim.Spec.StorageClassName = &class.Name
-	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
-	server := newAPI(t, class, claim)
-	server.refusePatch = apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "c-1",
-		errors.New("it cannot be resized"))
-	r, c := newTestReconciler(t, server, server), aCluster()
-	c.Status.InstanceNames = []string{"c-1"}
-	c.Spec.Storage.Size = "2Gi"
-	grow := func(what string, want int) {
-		t.Helper()
-		server.patches = 0
-		for range 3 {
-			var done failures
-			r.growVolumes(t.Context(), c, &done)
-			if len(done.changes)+len(done.standing) != 1 {
-				t.Errorf("%s: the refusal is not told: %+v", what, done)
-			}
-		}
-		if server.patches != want {
-			t.Errorf("%s: asked %d times, want %d", what, server.patches, want)
-		}
-	}
-	grow("at first", 1)
-	grow("nothing has changed", 0)
-	c.Generation++
-	grow("the spec has changed", 1)
-	must(t, server.Update(t.Context(), class))
-	grow("the class has changed", 1)
-	old := r.prerequisites.refusals["claim"]
-	old.at = old.at.Add(-time.Minute)
-	r.prerequisites.refusals["claim"] = old
-	grow("a minute later", 1)
-	server.refusePatch = errors.New("no answer")
-	c.Generation++
-	grow("no answer is no refusal", 3)
 }

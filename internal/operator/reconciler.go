@@ -120,7 +120,7 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	done := r.actor.act(ctx, *c, ca, rest)
 	done.changes = append(append(done.changes, early.changes...), owned...)
 	done.conflicts = append(done.conflicts, early.conflicts...)
-	r.growVolumes(ctx, *c, &done)
+	done.repeat(plan)
 	done.stands(r.prerequisites.additionalServices(ctx, *c))
 	conflict := r.state(*c).conflict(&done)
 	r.noteFailure(ctx, *c, done)
@@ -172,19 +172,6 @@ func (r *Reconciler) decide(ctx context.Context, c *v1alpha1.Cluster,
 	}
 	state.carried = plan.Carried
 	return o, plan, nil
-}
-
-func (r *Reconciler) growVolumes(ctx context.Context, c *v1alpha1.Cluster, done *failures) {
-	for _, name := range c.Status.InstanceNames {
-		repeated, err := r.prerequisites.growVolume(ctx, c, name)
-		switch {
-		case err == nil:
-		case repeated:
-			done.standing = append(done.standing, err)
-		default:
-			done.changes = append(done.changes, err)
-		}
-	}
 }
 
 // prepare ensures what a cluster needs besides its instances. What was there a while ago will

@@ -245,7 +245,7 @@ func newReconciler(mgr ctrl.Manager, streams *Streams, o Options) *Reconciler {
 		Metrics: NewMetrics(metrics.Registry),
 		streams: streams, prerequisites: pre, actor: act, writes: newStatusWrites(),
 		observer: &observer{client: whole, live: live, streams: streams, ended: newEndedPods(),
-			unmade: unmade, leases: newLeaseClock(),
+			unmade: unmade, leases: newLeaseClock(), growths: pre.growths,
 			wanted: act.wanted, binary: ownBinary(mgr.GetLogger())},
 		clusters: newClusterStates(),
 	}

@@ -234,12 +234,14 @@ func TestAClaimOfWhichMoreIsAskedIsNotMadeSmaller(t *testing.T) {
 	claim, err := resources.VolumeClaim(c, "c-1", 1)
 	must(t, err)
 	must(t, server.Create(t.Context(), claim))
-	p, _ := lagging(t, server)
+	p, cached := lagging(t, server)
 	claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("9Gi")
 	must(t, server.Update(t.Context(), claim))
-	c.Spec.Storage.Size = "5Gi"
-	if _, err := p.growVolume(t.Context(), c, claim.Name); err != nil {
-		t.Errorf("a claim that is another by now is told as one that is refused: %v", err)
+	grow := core.GrowVolume{Instance: claim.Name, VolumeUID: string(claim.UID), To: "5Gi"}
+	done := (&actor{client: cached, live: server, prerequisites: p}).act(t.Context(), c, nil, []core.Effect{grow})
+	if done.err() != nil || len(done.conflicts) > 0 || server.patches != 1 {
+		t.Errorf("a claim that is another by now is asked %d times, and told as one that is refused: %+v",
+			server.patches, done)
 	}
 	must(t, server.Get(t.Context(), client.ObjectKeyFromObject(claim), claim))
 	if got := claim.Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != "9Gi" {

@@ -162,10 +162,11 @@ func must(t *testing.T, err error) {
 // newTestReconciler reads from a cache, and live.
 func newTestReconciler(t *testing.T, cached, live client.Client) *Reconciler {
 	streams := NewStreams(t.Context(), logr.Discard(), func(types.NamespacedName) {})
+	pre := newPrerequisites(cached, live)
 	return &Reconciler{clusters: newClusterStates(), Client: cached, Live: live, writes: newStatusWrites(),
-		streams: streams, prerequisites: newPrerequisites(cached, live),
+		streams: streams, prerequisites: pre,
 		observer: &observer{client: cached, live: live, streams: streams, ended: newEndedPods(),
-			unmade: newUnmadePods(), leases: newLeaseClock(),
+			unmade: newUnmadePods(), leases: newLeaseClock(), growths: pre.growths,
 			wanted: func(context.Context, *v1alpha1.Cluster, string, int) observation.Wanted {
 				return observation.Wanted{}
 			},

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"cnmsql.co/internal/control"
@@ -33,6 +34,7 @@ func keptStatus(s core.Status) core.Status {
 // still the one that was observed; then the plan is carried out.
 func (op *operator) publish(c *clusterObject, rv int64, o core.Observation, plan core.Plan, v *verdict) {
 	w := op.w
+	op.generation = c.generation
 	status := keptStatus(plan.Status)
 	if w.story.on {
 		w.tellPlan(op, &o, &plan)
@@ -127,7 +129,7 @@ func (op *operator) act(plan core.Plan, effects []core.Effect) {
 		}
 		changes = append(changes, e)
 	}
-	op.failed = ""
+	op.failed = strings.Join(plan.Standing, "\n")
 	op.change(changes, a.done)
 }
 
@@ -220,6 +222,7 @@ func (op *operator) change(effects []core.Effect, done func()) {
 				return
 			}
 			op.noteMaking(e, made)
+			op.noteGrowth(e, made)
 			op.change(effects[1:], done)
 		})
 	}, func() {
@@ -269,11 +272,13 @@ func (a *apiServer) resetLease(e core.ResetLease) {
 	a.put(kindLease, "primary", &leaseObject{uid: a.w.name("lease"), epoch: e.Epoch})
 }
 
-// carryOut does what an effect asks for; false when a Pod was refused.
+// carryOut does what an effect asks for; false when a Pod or a growth was refused.
 func (a *apiServer) carryOut(e core.Effect) bool {
 	switch e := e.(type) {
 	case core.CreateVolume:
 		a.createVolume(e.Instance)
+	case core.GrowVolume:
+		return a.growVolume(e)
 	case core.CreatePod:
 		return a.createPod(e.Instance, e.Awaited)
 	case core.DeletePod:

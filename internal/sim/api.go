@@ -32,6 +32,8 @@ type (
 		durability core.Durability
 		lease      bool
 		follows    string
+		// size is that of volumes, in gibibytes.
+		size int64
 		// template stands for all that is in a Pod besides.
 		template int
 		// override and reinit are a human's annotations.
@@ -59,6 +61,7 @@ type (
 		uid, instance string
 		deleting      bool
 		bound         bool
+		asks          int64 // in gibibytes
 		data          *volume
 	}
 	nodeObject struct {
@@ -96,7 +99,7 @@ func newAPIServer(w *world) *apiServer {
 		a.objects[k], a.versions[k] = map[string]any{}, map[string]int64{}
 	}
 	a.put(kindCluster, clusterName, &clusterObject{generation: 1, spec: clusterSpec{instances: w.conf.instances,
-		durability: w.conf.durability, lease: w.conf.lease, follows: w.conf.follows}})
+		size: 1, durability: w.conf.durability, lease: w.conf.lease, follows: w.conf.follows}})
 	a.put(kindRoute, "rw", &routeObject{})
 	a.makeLease()
 	return a
@@ -310,7 +313,7 @@ func (a *apiServer) createVolume(instance string) bool {
 		return false
 	}
 	uid := a.w.name("volume")
-	a.put(kindVolume, instance, &volumeObject{uid: uid, instance: instance, bound: true,
+	a.put(kindVolume, instance, &volumeObject{uid: uid, instance: instance, bound: true, asks: a.cluster().spec.size,
 		data: newVolume(a.w, instance, uid)})
 	return true
 }

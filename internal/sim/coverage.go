@@ -83,6 +83,7 @@ var must = map[string][]string{
 		"GiveData Demote", "GiveData Copy", "GiveData Promote", "Failover Delay", "Failover Prove",
 		"Failover Elect", "Failover Promote"},
 	"standing": standingNames(),
+	"api":      {"a claim asks for more", "a growth is refused"},
 	"archive": {"the first branch", "a plan", "a gap", "refused: ArchiveGap", "binary logs were purged",
 		"an object came late", "a backup expired", "a part expired", "retention ended half-way",
 		"a failover between a listing and a removal",

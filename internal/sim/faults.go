@@ -108,7 +108,7 @@ func chooseFaults(seed uint64) []Fault {
 		at += gap(r)
 	}
 	out = append(out, chooseMembers(seed, out[0].At)...)
-	return withCacheDrama(seed, withUnseen(seed, withRestore(seed, withRare(seed, out))))
+	return withSizes(seed, withCacheDrama(seed, withUnseen(seed, withRestore(seed, withRare(seed, out)))))
 }
 
 const growsInVain = "spec.instances grows in vain"

@@ -147,7 +147,7 @@ func isEffect[E core.Effect](e core.Effect) bool {
 
 func mutants() []mutant {
 	return slices.Concat(mutantsOfProof(), mutantsOfElection(), mutantsOfCounting(), mutantsOfAgent(),
-		mutantsOfShells(), mutantsOfCache(), mutantsOfArchive(), mutantsOfRetention())
+		mutantsOfShells(), mutantsOfCache(), mutantsOfArchive(), mutantsOfRetention(), mutantsOfSizes())
 }
 
 // mutantsOfProof are what an operator may mistake for a proof that the old primary takes no writes.

@@ -15,6 +15,7 @@ func (op *operator) observe(c *clusterObject) core.Observation {
 	route := watched[routeObject](op.routes, "rw")
 	o := core.Observation{Carried: op.carried, Cluster: core.Cluster{
 		Name: clusterName, Generation: c.generation, Failed: op.failed, Wanted: c.spec.instances,
+		VolumeSize: volumeSize(c.spec.size),
 		Durability: c.spec.durability, Follows: c.spec.follows,
 		FailoverDelay: op.w.conf.delay, SwitchoverLimit: op.w.conf.switchover,
 		SwitchoverPause: op.w.conf.pause, Status: c.status,
@@ -52,7 +53,8 @@ func (op *operator) instance(c *clusterObject, name string, read time.Time) core
 	in.Pod = core.Known(podFacts(pod, c), read, read)
 	var vol core.Volume
 	if v := watched[volumeObject](op.volumes, name); v != nil {
-		vol = core.Volume{Exists: true, UID: v.uid, Deleting: v.deleting, Bound: v.bound}
+		vol = core.Volume{Exists: true, UID: v.uid, Deleting: v.deleting, Bound: v.bound,
+			Asks: volumeSize(v.asks).Bytes, Refused: op.refusedNow(v.uid, c.generation)}
 	}
 	in.Volume = core.Known(vol, read, read)
 	if node := nodeToWatch(c, name, pod); node != "" {

@@ -27,12 +27,15 @@ type operator struct {
 	order   []string
 	ended   map[string]core.EndedPods
 	notMade map[string]core.NotMade
+	refused map[string]refusedGrowth // by claim
 	// latest is what it wrote itself, if that is newer than what it has seen.
 	latest   *clusterObject
 	latestRV int64
 	failed   string
 	carried  core.Carried
-	met      bool // enough was heard to decide
+	// generation is that of the Cluster whose plan is carried out.
+	generation int64
+	met        bool // enough was heard to decide
 
 	running, woken bool
 	timer          int
@@ -52,7 +55,7 @@ type operator struct {
 
 func (w *world) startOperator(machine int) *operator {
 	op := &operator{w: w, id: w.name("operator"), machine: machine, streams: map[string]*statusStream{},
-		ended: map[string]core.EndedPods{}, notMade: map[string]core.NotMade{}}
+		ended: map[string]core.EndedPods{}, notMade: map[string]core.NotMade{}, refused: map[string]refusedGrowth{}}
 	w.ops = append(w.ops, op)
 	stale := w.staleness()
 	changed := func(string) { op.notice(); op.wake() }

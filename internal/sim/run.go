@@ -139,6 +139,8 @@ func (w *world) beQuiet() {
 	case w.failure != nil, w.truth.falseAlarm > w.healedAt:
 	case !w.isHealthy():
 		w.fail("I7", "healthy, and then no more without a reason: %s", w.situation())
+	case !w.haveGrown():
+		w.fail("I7", "a claim asks for less than spec.storage.size, and nobody asks for more")
 	case w.steadyVersion() != before:
 		w.fail("silence", "the API is written to although nothing happens")
 	}

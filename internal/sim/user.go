@@ -149,6 +149,7 @@ func (w *world) heal() {
 	w.tell("the faults end")
 	w.letGrow()
 	w.takeOver()
+	w.noQuota = false
 	w.stays = false
 	for a := range w.machines {
 		for b := range w.machines {

@@ -42,6 +42,8 @@ type world struct {
 	// noRoom: no node has any for a Pod whose volume is new; slowClones: to copy data
 	// takes minutes.
 	noRoom, slowClones bool
+	// noQuota: no claim may ask for more.
+	noQuota bool
 	// stays: a Pod goes back to the node of its volume, wherever else it could.
 	stays bool
 }

@@ -64,6 +64,7 @@ func decide(o *core.Observation) *decision {
 	d.TellTaintLeft()
 	d.TellTokenRefused()
 	d.TellGivenUp()
+	d.GrowVolumes()
 	d.publish()
 	return d
 }

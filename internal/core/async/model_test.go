@@ -235,7 +235,7 @@ func (w *world) restartOperator() {
 func (w *world) carryOut(e core.Effect) {
 	switch e := e.(type) {
 	case core.CreateVolume:
-		w.add(e.Instance).volume = core.Volume{Exists: true, UID: "volume-" + e.Instance, Bound: true}
+		w.add(e.Instance).volume = w.newVolume(e.Instance)
 	case core.AdoptVolume:
 		i := slices.IndexFunc(w.cluster.FormerVolumes, func(v core.FormerVolume) bool {
 			return v.Instance == e.Instance && v.UID == e.UID
@@ -289,7 +289,7 @@ func (w *world) carryOut(e core.Effect) {
 	case core.RouteWrites:
 		w.cluster.Routed = core.Known(e.Instance, w.now, w.now)
 	default:
-		w.order(e)
+		w.adjust(e)
 	}
 }
 

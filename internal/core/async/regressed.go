@@ -31,6 +31,7 @@ func (d *decision) regressed() bool {
 	default:
 		d.blockRegressed(last, why)
 	}
+	d.GrowVolumes()
 	d.publish()
 	return true
 }

@@ -295,6 +295,9 @@ func printPlan(o core.Observation, plan core.Plan) string {
 	for _, e := range plan.Effects {
 		fmt.Fprintf(&b, "- %s\n", e)
 	}
+	for _, why := range plan.Standing {
+		fmt.Fprintf(&b, "stands: %s\n", why)
+	}
 	if plan.Again {
 		b.WriteString("again\n")
 	}

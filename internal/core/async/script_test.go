@@ -26,7 +26,7 @@ import (
 //	  its mysqld was asked before
 //	lost c-2 [why=] | cut c-2 | found c-2  its manager cannot be reached | nor can mysqld | both can be again
 //	pod c-1 gone|terminating=|terminated|rejected|ready=|outdated|old-image|new-image|waiting=|node=|demote
-//	volume c-1 gone|deleting|unbound    node c-1 gone|out-of-service|draining|not-ready, off for long unless "lives"
+//	volume c-1 gone|deleting|unbound|asks=3Gi|refused=why    node c-1 gone|out-of-service|draining|not-ready, off for long unless "lives"
 //	unseen c-1                    what Kubernetes says of it is not known
 //	held c-1 by=NAME              a finalizer holds its Pod or claim
 //	slow c-2 | quick c-2          its manager does not act by itself | does
@@ -232,7 +232,7 @@ func (s *script) about(verb string, a args) string {
 			s.setPod(in, key, a.vals[key])
 		}
 	case "volume":
-		s.setVolume(in, a.keys[0])
+		s.setVolume(in, a.keys[0], a.vals[a.keys[0]])
 	case "node":
 		s.setNode(in, a.keys)
 	case "lost":
@@ -279,6 +279,8 @@ func (s *script) spec(a args) {
 		switch v := a.vals[key]; key {
 		case "instances":
 			c.Wanted, err = strconv.Atoi(v)
+		case "size":
+			c.VolumeSize, err = sizeOf(v)
 		case "keep-volumes":
 			c.KeepVolumes = v != "off"
 		case "follows":
@@ -429,19 +431,4 @@ func waitsFor(text string) *core.Problem {
 		return nil
 	}
 	return &core.Problem{Reason: core.Reason(reason), Message: message}
-}
-
-func (s *script) setVolume(in *inst, key string) {
-	switch key {
-	case "gone":
-		s.w.wipe(in)
-	case "deleting":
-		in.volume.Deleting = true
-	case "removed": // its claim, by force: the Pod runs on
-		in.volume = core.Volume{}
-	case "unbound":
-		in.volume.Bound = false
-	default:
-		s.t.Fatalf("unknown volume fact %q", key)
-	}
 }

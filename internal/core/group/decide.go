@@ -57,6 +57,7 @@ func decide(o *core.Observation) *decision {
 	d.tellWithoutEffect()
 	d.tellCertificates()
 	d.TellGivenUp()
+	d.GrowVolumes()
 	d.publish()
 	return d
 }

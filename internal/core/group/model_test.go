@@ -408,7 +408,8 @@ func (w *world) carryOut(e core.Effect) {
 	case core.AdoptVolume:
 		w.adoptVolume(e)
 	case core.CreateVolume:
-		w.make(e.Instance, e.Ordinal).vol = core.Volume{Exists: true, UID: "volume-" + e.Instance, Bound: true}
+		w.make(e.Instance, e.Ordinal).vol = core.Volume{Exists: true, UID: "volume-" + e.Instance, Bound: true,
+			Asks: w.cluster.VolumeSize.Bytes}
 	case core.CreatePod:
 		in := w.make(e.Instance, e.Ordinal)
 		in.version, in.m = w.mysql, manager{}
@@ -456,6 +457,8 @@ func (w *world) note(e core.Effect) {
 	case core.LabelPod:
 		in := w.get(e.Instance)
 		in.pod.Role, in.pod.Routable = e.Role, e.Routable
+	case core.GrowVolume:
+		w.get(e.Instance).vol.Asks = w.cluster.VolumeSize.Bytes
 	case core.RouteWrites:
 		w.cluster.Routed = core.Known(e.Instance, w.now, w.now)
 	case core.BindReinit:

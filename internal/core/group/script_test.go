@@ -20,9 +20,9 @@ import (
 //
 //	group instances=3             nothing exists yet
 //	online instances=3            an established group, c-1 is the primary
-//	spec instances=5              change what is wished; delay=20 and pause=2 are the bounds of
-//	                              a switchover, in seconds; stuck=(c-4,c-5) are those whose
-//	                              Pods do not start when they are made, until: pulled c-4
+//	spec instances=5              change what is wished; size=2 is that of volumes, in bytes; delay=20 and
+//	                              pause=2 are the bounds of a switchover, in seconds; stuck=(c-4,c-5) are
+//	                              those whose Pods do not start when they are made, until: pulled c-4
 //	down c-1 | starts c-1 | up c-1   mysqld ends | runs again, and does not answer yet | answers
 //	stops c-2                     mysqld leaves the group, and ends
 //	state c-2 RECOVERING          another state than ONLINE: the group has it catch up; or
@@ -253,6 +253,8 @@ func (w *world) specify(td *datadriven.TestData) {
 			w.cluster.Group.WithoutEffect = slices.DeleteFunc(a.Vals, func(f string) bool { return f == "" })
 		}
 	}
+	w.cluster.VolumeSize.Bytes = int64(number(td, "size", int(w.cluster.VolumeSize.Bytes)))
+	w.cluster.VolumeSize.Text = strconv.FormatInt(w.cluster.VolumeSize.Bytes, 10)
 	for name, bound := range map[string]*time.Duration{
 		"delay": &w.cluster.SwitchoverLimit, "pause": &w.cluster.SwitchoverPause,
 	} {
