@@ -166,6 +166,9 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 		return a.annotate(ctx, c, v1alpha1.AnnotationAcceptLoss, nil)
 	case core.RouteWrites:
 		return a.prerequisites.routeWrites(ctx, c, e.Instance)
+	case core.DeleteCluster:
+		_, err := a.deleteOnly(ctx, c, &v1alpha1.Cluster{}, c.Name, e.UID)
+		return err
 	default:
 		return fmt.Errorf("unknown effect %T", e)
 	}

@@ -2,43 +2,47 @@ package operator
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 )
 
-// endsWithNamespace deletes a Cluster whose namespace is being deleted. Kubernetes
-// deletes a namespace's Pods first and all else when they are gone: until then the
-// Cluster would be wanted, and its primary would wait for a successor that nobody can
-// make any more. An instance that sees its Cluster deleted does not wait. Nobody asks
-// for the namespace while no Pod is being stopped; an unanswered question is no yes.
+// endsWithNamespace carries out what is to be done about a Cluster because of its namespace, and reports whether
+// the Cluster ends by that. It comes before all else: an operator that has not heard the instances yet, or that
+// cannot read the status, would let the primary wait meanwhile.
 func (r *Reconciler) endsWithNamespace(ctx context.Context, c *v1alpha1.Cluster) bool {
-	var pods corev1.PodList
-	if err := r.Client.List(ctx, &pods, those(c)); err != nil {
+	effects := core.EndWithNamespace(string(c.UID), r.observer.namespaceEnds(ctx, c))
+	if len(effects) == 0 {
 		return false
 	}
-	stopping := false
-	for i := range pods.Items {
-		stopping = stopping || pods.Items[i].DeletionTimestamp != nil
-	}
-	if !stopping {
-		return false
-	}
-	var ns corev1.Namespace
-	if err := r.Live.Get(ctx, types.NamespacedName{Name: c.Namespace}, &ns); err != nil {
-		ctrl.LoggerFrom(ctx).Info("cannot see whether the namespace is being deleted", "why", err.Error())
-		return false
-	}
-	if ns.DeletionTimestamp == nil {
-		return false
-	}
-	if err := r.Client.Delete(ctx, c, client.Preconditions{UID: &c.UID}); client.IgnoreNotFound(err) != nil {
+	done := r.actor.act(ctx, c, nil, effects)
+	if err := errors.Join(done.err(), errors.Join(done.conflicts...)); err != nil {
 		ctrl.LoggerFrom(ctx).Info("cannot delete the Cluster with its namespace", "why", err.Error())
 		return false
 	}
 	return true
+}
+
+// namespaceEnds is whether the Cluster's namespace is being deleted. While no Pod of the Cluster is being stopped
+// nobody asks, and it is not known.
+func (ob *observer) namespaceEnds(ctx context.Context, c *v1alpha1.Cluster) (unknown core.Fact[bool]) {
+	var pods corev1.PodList
+	if err := ob.client.List(ctx, &pods, those(c)); err != nil ||
+		!slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil }) {
+		return unknown
+	}
+	var ns corev1.Namespace
+	asked := time.Now()
+	if err := ob.live.Get(ctx, types.NamespacedName{Name: c.Namespace}, &ns); err != nil {
+		ctrl.LoggerFrom(ctx).Info("cannot see whether the namespace is being deleted", "why", err.Error())
+		return unknown
+	}
+	return core.Known(ns.DeletionTimestamp != nil, asked, time.Now())
 }

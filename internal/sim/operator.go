@@ -132,6 +132,7 @@ func (op *operator) reconcile() {
 		return
 	}
 	op.woken, op.running, op.left = false, true, core.PassesAtOnce
+	op.stay()
 	op.prepare()
 	op.pass()
 }
