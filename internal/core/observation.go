@@ -164,6 +164,8 @@ type Cluster struct {
 	Manager Binary
 
 	Status Status
+	// Services are those that were seen.
+	Services []Service
 	// Routed is the instance that the -rw Service selects.
 	Routed Fact[string]
 }

@@ -10,6 +10,7 @@ import (
 	coordination "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
@@ -37,6 +38,7 @@ type Objects struct {
 	Nodes     map[string]*corev1.Node
 	Classes   []storagev1.StorageClass
 	ReadWrite *corev1.Service
+	Services  []corev1.Service
 	Read      time.Time
 	// Unread tells what could not be read, and holds up nothing.
 	Unread []core.Problem
@@ -70,8 +72,22 @@ func Cluster(c *v1alpha1.Cluster, objs *Objects) (core.Cluster, error) {
 		KeptVolumes:   slices.Sorted(maps.Keys(objs.KeptVolumes)),
 		FormerVolumes: objs.FormerVolumes, AdoptFrom: c.Annotations[v1alpha1.AnnotationAdoptVolumes],
 		Group: GroupWish(c), Status: status, ForeignPods: objs.ForeignPods, ForeignVolumes: objs.ForeignVolumes,
-		Routed: core.Known(routedTo(objs.ReadWrite), objs.Read, objs.Read),
+		Routed: core.Known(routedTo(objs.ReadWrite), objs.Read, objs.Read), Services: services(c, objs.Services),
 	}, nil
+}
+
+// services are the Cluster's own that lead to roles.
+func services(c *v1alpha1.Cluster, all []corev1.Service) (own []core.Service) {
+	wanted := resources.Services(c, "")
+	for i := range all {
+		s := &all[i]
+		if !resources.IsRoleService(s) || !metav1.IsControlledBy(s, c) {
+			continue
+		}
+		own = append(own, core.Service{Name: s.Name, UID: string(s.UID), Deleting: s.DeletionTimestamp != nil,
+			Wanted: slices.ContainsFunc(wanted, func(w *corev1.Service) bool { return w.Name == s.Name })})
+	}
+	return own
 }
 
 // InstanceNames returns the names of the instances that have, had or should have objects, by

@@ -8,8 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/layout"
 	"cnmsql.co/internal/observation"
 	"cnmsql.co/internal/resources"
@@ -324,5 +326,27 @@ func TestAnAnnotationThatSaysNoAsksForNothing(t *testing.T) {
 			got.FencingRequested != want {
 			t.Errorf("%q: demote %t, fence %t", value, got.DemoteRequested, got.FencingRequested)
 		}
+	}
+}
+
+// TestAServiceIsTheClustersIfItControlsIt whatever its labels are copied from.
+func TestAServiceIsTheClustersIfItControlsIt(t *testing.T) {
+	c := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "mine"}}
+	former := c.DeepCopy()
+	former.UID = "former"
+	named := func(name string, of *v1alpha1.Cluster) corev1.Service {
+		s := resources.ReadWriteService(of, "")
+		s.Name, s.UID = name, types.UID("uid-of-"+name)
+		return *s
+	}
+	going := named("c-reports", c)
+	going.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	objs := observation.Objects{Services: []corev1.Service{named("c-rw", c), named("c-orders", c), going,
+		named("c-theirs", former), *resources.InstanceService(c, "c-1")}}
+	o, err := observation.Cluster(c, &objs)
+	want := []core.Service{{Name: "c-rw", UID: "uid-of-c-rw", Wanted: true}, {Name: "c-orders", UID: "uid-of-c-orders"},
+		{Name: "c-reports", UID: "uid-of-c-reports", Deleting: true}}
+	if err != nil || !slices.Equal(o.Services, want) {
+		t.Errorf("its Services are %+v: %v", o.Services, err)
 	}
 }

@@ -45,6 +45,9 @@ func (r *reader) line(line string) error {
 	case "aside":
 		c.Asides = append(c.Asides, core.Problem{})
 		return r.set(&c.Asides[len(c.Asides)-1], parts)
+	case "service":
+		c.Services = append(c.Services, core.Service{})
+		return r.set(&c.Services[len(c.Services)-1], parts)
 	case "reinit":
 		c.Reinit = append(c.Reinit, core.ReinitRequest{})
 		return r.set(&c.Reinit[len(c.Reinit)-1], parts)

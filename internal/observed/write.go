@@ -28,6 +28,9 @@ func Write(o *core.Observation) string {
 	for i := range c.Reinit {
 		w.line("reinit", &c.Reinit[i])
 	}
+	for i := range c.Services {
+		w.line("service", &c.Services[i])
+	}
 	for i := range c.Asides {
 		w.line("aside", &c.Asides[i])
 	}
@@ -144,7 +147,7 @@ func hasLine(t reflect.Type) bool {
 	case reflect.TypeFor[core.Status](), reflect.TypeFor[*core.Promotion](), reflect.TypeFor[*core.Operation](),
 		reflect.TypeFor[*core.Notice](), reflect.TypeFor[[]core.Notice](),
 		reflect.TypeFor[[]core.PastOperation](), reflect.TypeFor[[]core.Problem](),
-		reflect.TypeFor[[]core.ReinitRequest](),
+		reflect.TypeFor[[]core.ReinitRequest](), reflect.TypeFor[[]core.Service](),
 		reflect.TypeFor[[]core.Fact[core.Report]]():
 		return true
 	}

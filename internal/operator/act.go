@@ -86,7 +86,11 @@ func (a *actor) act(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, effect
 // note notes a change that failed, or is under way.
 func (f *failures) note(e core.Effect, err error) {
 	var waits *underWayError
+	_, prunes := e.(core.DeleteService)
 	switch {
+	case prunes: // the cluster is whole with it, and nothing is hurried
+		f.stands(fmt.Errorf("%s: %w", e, err))
+		return
 	case isConflict(err):
 		f.conflicts = append(f.conflicts, fmt.Errorf("%s: %w", e, err))
 		return
@@ -166,6 +170,9 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 		return a.annotate(ctx, c, v1alpha1.AnnotationAcceptLoss, nil)
 	case core.RouteWrites:
 		return a.prerequisites.routeWrites(ctx, c, e.Instance)
+	case core.DeleteService:
+		_, err := a.deleteOnly(ctx, c, &corev1.Service{}, e.Name, e.UID)
+		return err
 	case core.DeleteCluster:
 		_, err := a.deleteOnly(ctx, c, &v1alpha1.Cluster{}, c.Name, e.UID)
 		return err

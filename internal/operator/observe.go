@@ -123,6 +123,7 @@ func (ob *observer) read(ctx context.Context, c *v1alpha1.Cluster) (*observation
 	ob.readNodes(ctx, objs, observation.NodesToWatch(c, objs))
 	ob.readClasses(ctx, objs)
 	ob.readRefused(ctx, c, objs)
+	ob.readServices(ctx, c, objs)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -183,6 +184,15 @@ func (ob *observer) readClasses(ctx context.Context, objs *observation.Objects) 
 		objs.NoteUnread("why a claim is not bound is not told while StorageClasses cannot be read", err)
 	}
 	objs.Classes = classes.Items
+}
+
+// readServices reads the Cluster's Services. What is not seen is not deleted.
+func (ob *observer) readServices(ctx context.Context, c *v1alpha1.Cluster, objs *observation.Objects) {
+	var all corev1.ServiceList
+	if err := ob.client.List(ctx, &all, those(c)); err != nil {
+		objs.NoteUnread("a Service for which the spec does not ask any more stays while Services cannot be read", err)
+	}
+	objs.Services = all.Items
 }
 
 func (ob *observer) instance(ctx context.Context, c *v1alpha1.Cluster, name string,

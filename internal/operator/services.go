@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,29 +29,24 @@ func (p *prerequisites) defaultServices(ctx context.Context, c *v1alpha1.Cluster
 	})
 }
 
-// additionalServices makes and mends those that the user asks for besides, and deletes
-// what is no longer wanted. Without them the cluster is whole.
+// additionalServices makes and mends those that the user asks for besides. Without them the cluster is whole. They
+// are no effects of a plan, as the default ones are not: what the spec says is applied, field by field, and nothing
+// is decided about it. That one is deleted for which the spec does not ask any more is decided: core.DeleteService.
 func (p *prerequisites) additionalServices(ctx context.Context, c *v1alpha1.Cluster) error {
-	var all corev1.ServiceList
-	if err := p.client.List(ctx, &all, those(c)); err != nil {
-		return err
-	}
-	present := slices.DeleteFunc(all.Items, func(s corev1.Service) bool { return !resources.IsRoleService(&s) })
-	return errors.Join(p.services(ctx, c, resources.AdditionalServices(c, ""), p.asDefault(ctx, c, present)),
-		p.prune(ctx, c, present))
+	return p.services(ctx, c, resources.AdditionalServices(c, ""), p.asDefault(ctx, c))
 }
 
 // asDefault leads to where -rw leads. The others for writes are changed after it: whatever leads
-// elsewhere, or is yet to be made, tells nothing of how old this view of -rw is, which is read again.
-func (p *prerequisites) asDefault(ctx context.Context, c *v1alpha1.Cluster, present []corev1.Service) leads {
-	name := resources.Names(c.Name).ReadWrite()
-	i := slices.IndexFunc(present, func(s corev1.Service) bool { return s.Name == name })
+// elsewhere, or is yet to be made, tells nothing of how old the cache's view of -rw is, which is read again.
+func (p *prerequisites) asDefault(ctx context.Context, c *v1alpha1.Cluster) leads {
+	key := types.NamespacedName{Namespace: c.Namespace, Name: resources.Names(c.Name).ReadWrite()}
 	return func(found *corev1.Service) (string, error) {
-		if found != nil && i >= 0 && resources.RoutedTo(found) == resources.RoutedTo(&present[i]) {
+		var rw corev1.Service
+		if found != nil && p.client.Get(ctx, key, &rw) == nil && resources.RoutedTo(found) == resources.RoutedTo(&rw) {
 			return resources.RoutedTo(found), nil
 		}
-		var rw corev1.Service
-		err := p.live.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, &rw)
+		rw = corev1.Service{}
+		err := p.live.Get(ctx, key, &rw)
 		return resources.RoutedTo(&rw), client.IgnoreNotFound(err)
 	}
 }
@@ -130,18 +123,4 @@ func (p *prerequisites) lead(ctx context.Context, c *v1alpha1.Cluster, name stri
 		}
 		return nil
 	})
-}
-
-// prune deletes the Services that lead to roles and are not wanted.
-func (p *prerequisites) prune(ctx context.Context, c *v1alpha1.Cluster, present []corev1.Service) error {
-	wanted := resources.Services(c, "")
-	var errs []error
-	for i := range present {
-		s := &present[i]
-		isWanted := slices.ContainsFunc(wanted, func(w *corev1.Service) bool { return w.Name == s.Name })
-		if !isWanted && metav1.IsControlledBy(s, c) {
-			errs = append(errs, client.IgnoreNotFound(p.client.Delete(ctx, s, client.Preconditions{UID: &s.UID})))
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -1,15 +1,20 @@
 package operator
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/resources"
 )
 
@@ -45,6 +50,17 @@ func keep(t *testing.T, p *prerequisites, c *v1alpha1.Cluster) {
 	t.Helper()
 	must(t, p.defaultServices(t.Context(), c))
 	must(t, p.additionalServices(t.Context(), c))
+}
+
+// prune carries out what a look decides about Services.
+func prune(t *testing.T, r *Reconciler, c *v1alpha1.Cluster) failures {
+	t.Helper()
+	_, plan, err := r.decide(t.Context(), c, nil)
+	must(t, err)
+	return r.actor.act(t.Context(), c, nil, slices.DeleteFunc(plan.Effects, func(e core.Effect) bool {
+		_, prunes := e.(core.DeleteService)
+		return !prunes
+	}))
 }
 
 func TestAllServicesForWritesLeadToThePrimary(t *testing.T) {
@@ -84,7 +100,7 @@ func TestAnOldViewOfTheDefaultServiceLeadsNobodyBack(t *testing.T) {
 	must(t, newPrerequisites(old, old).services(t.Context(), c, resources.WriteServices(c, "c-2")[1:], always("c-2")))
 	var present corev1.ServiceList
 	must(t, old.List(t.Context(), &present))
-	to := newPrerequisites(old, server).asDefault(t.Context(), c, present.Items)
+	to := newPrerequisites(old, server).asDefault(t.Context(), c)
 	for i := range present.Items {
 		is := &present.Items[i]
 		if is.Name != "c-orders" {
@@ -105,15 +121,38 @@ func TestServicesThatAreNoLongerWantedGo(t *testing.T) {
 	theirs := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c-mine",
 		Labels: map[string]string{v1alpha1.LabelCluster: "c", "app.kubernetes.io/component": "cluster"}}}
 	server := newAPI(t, theirs)
-	p, c := newPrerequisites(server, server), withServices(forWrites, forReads)
+	r, c := operatorOf(t, server), withServices(forWrites, forReads)
+	p := r.prerequisites
 	must(t, p.apply(t.Context(), c, resources.InstanceService(c, "c-1")))
 	keep(t, p, c)
 	c.Spec.Managed.Services =
 		&v1alpha1.ManagedServices{DisabledDefaultServices: []v1alpha1.ServiceSelector{v1alpha1.SelectReadOnly}}
 	keep(t, p, c)
+	withUIDs(t, server)
+	server.refuseDelete = apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "c-ro",
+		errors.New("a policy"))
+	if done := prune(t, r, c); done.err() != nil || len(done.standing) != 3 { // nothing is hurried for it
+		t.Errorf("failed: %+v", done)
+	}
+	server.refuseDelete = nil
+	if done := prune(t, r, c); len(done.standing) > 0 {
+		t.Errorf("failed: %+v", done)
+	}
 	want := []string{"c-1", "c-mine", "c-r", "c-rw"}
 	if got := slices.Sorted(maps.Keys(led(t, server))); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// withUIDs gives each Service a UID, as an API server does.
+func withUIDs(t *testing.T, server client.Client) {
+	t.Helper()
+	var all corev1.ServiceList
+	must(t, server.List(t.Context(), &all, client.InNamespace("ns")))
+	for i := range all.Items {
+		s := &all.Items[i]
+		s.UID = types.UID("uid-of-" + s.Name)
+		must(t, server.Update(t.Context(), s))
 	}
 }
 

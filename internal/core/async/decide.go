@@ -65,6 +65,7 @@ func decide(o *core.Observation) *decision {
 	d.TellTokenRefused()
 	d.TellGivenUp()
 	d.GrowVolumes()
+	d.PruneServices()
 	d.publish()
 	return d
 }

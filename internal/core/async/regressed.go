@@ -32,6 +32,7 @@ func (d *decision) regressed() bool {
 		d.blockRegressed(last, why)
 	}
 	d.GrowVolumes()
+	d.PruneServices()
 	d.publish()
 	return true
 }

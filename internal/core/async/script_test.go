@@ -34,6 +34,7 @@ import (
 //	image mysql:9.7.4             the spec's is another now; its name has the version
 //	problem Reason message        something outside hinders the cluster
 //	aside Reason message          something outside is wrong, and hinders nothing; none: no more
+//	service c-ro wanted|deleting  a Service of its own is seen, which leads to a role
 //	lease holder=c-9 epoch=99     somebody writes the record of the primary's lease
 //	foreign pods=a,b volumes=x    they carry an instance's labels and are not the cluster's
 //	restart-operator [clock=-10m] all that is not in the status is forgotten; the new one's
@@ -126,6 +127,9 @@ func (s *script) command(td *datadriven.TestData) string {
 		s.problem(td, a)
 	case "foreign":
 		s.w.cluster.ForeignPods, s.w.cluster.ForeignVolumes = a.list("pods"), a.list("volumes")
+	case "service":
+		s.w.cluster.Services = append(s.w.cluster.Services, core.Service{Name: a.name, UID: "uid-of-" + a.name,
+			Wanted: slices.Contains(a.keys, "wanted"), Deleting: slices.Contains(a.keys, "deleting")})
 	case "lease":
 		epoch, _ := strconv.ParseInt(a.vals["epoch"], 10, 64)
 		s.w.writeLease(a.vals["holder"], epoch)

@@ -1,6 +1,7 @@
 package async
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,6 +44,8 @@ func (w *world) adjust(e core.Effect) {
 	switch e := e.(type) {
 	case core.GrowVolume:
 		w.inst(e.Instance).volume.Asks = w.cluster.VolumeSize.Bytes
+	case core.DeleteService:
+		w.cluster.Services = slices.DeleteFunc(w.cluster.Services, func(s core.Service) bool { return s.UID == e.UID })
 	default:
 		w.order(e)
 	}

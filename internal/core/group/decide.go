@@ -58,6 +58,7 @@ func decide(o *core.Observation) *decision {
 	d.tellCertificates()
 	d.TellGivenUp()
 	d.GrowVolumes()
+	d.PruneServices()
 	d.publish()
 	return d
 }
