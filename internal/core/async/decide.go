@@ -106,7 +106,8 @@ func (d *decision) includeHolder() {
 func (d *decision) names() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		if in.Exists() && !in.IsLeaving() && (d.Status.Promotion != nil || in.SaysEmpty()) {
+		if in.Exists() && !in.IsLeaving() && !d.HasKeptVolume(in.Name) &&
+			(d.Status.Promotion != nil || in.SaysEmpty()) {
 			d.addName(in)
 		}
 	}

@@ -26,7 +26,7 @@ import (
 //	  its mysqld was asked before
 //	lost c-2 [why=] | cut c-2 | found c-2  its manager cannot be reached | nor can mysqld | both can be again
 //	pod c-1 gone|terminating=|terminated|rejected|ready=|outdated|old-image|new-image|waiting=|node=|demote
-//	volume c-1 gone|deleting|unbound|asks=3Gi|refused=why    node c-1 gone|out-of-service|draining|not-ready, off for long unless "lives"
+//	volume c-1 gone|deleting|unbound|kept|asks=3Gi|refused=why    node c-1 gone|out-of-service|draining|not-ready, off for long unless "lives"
 //	unseen c-1                    what Kubernetes says of it is not known
 //	held c-1 by=NAME              a finalizer holds its Pod or claim
 //	slow c-2 | quick c-2          its manager does not act by itself | does

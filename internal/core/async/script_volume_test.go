@@ -18,6 +18,9 @@ func (s *script) setVolume(in *inst, key, value string) {
 		in.volume = core.Volume{}
 	case "unbound":
 		in.volume.Bound = false
+	case "kept":
+		in.volume = core.Volume{Exists: true, UID: in.volume.UID, Deleting: true}
+		s.w.cluster.KeptVolumes = append(s.w.cluster.KeptVolumes, in.name)
 	case "asks":
 		size, err := sizeOf(value)
 		s.must(err)

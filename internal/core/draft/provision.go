@@ -15,7 +15,7 @@ func (d *Draft) MakeInstances() {
 	}
 	for ordinal := 1; len(have) < d.Cluster.Wanted; ordinal++ {
 		name := fmt.Sprintf("%s-%d", d.Cluster.Name, ordinal)
-		if have[ordinal] || slices.Contains(d.Cluster.KeptVolumes, name) {
+		if have[ordinal] || d.HasKeptVolume(name) {
 			continue
 		}
 		have[ordinal] = true
@@ -39,16 +39,21 @@ func (d *Draft) IsSurplus(in *core.Instance) bool {
 	return false
 }
 
+// HasKeptVolume reports whether the instance of a name was removed, and its volume kept. Where there still is a Pod
+// of it, the removal has only come so far: the name stays out of the status.
+func (d *Draft) HasKeptVolume(name string) bool { return slices.Contains(d.Cluster.KeptVolumes, name) }
+
 // RemoveInstance takes an instance away; true when that is new. It is told once: the name
 // is taken out of the status for good. Its volume stays if that is wished, and there may
-// be data on it. Nothing is taken away before it is known what there is.
+// be data on it, and in any case if it was kept already. Nothing is taken away before it is known what there is.
 func (d *Draft) RemoveInstance(victim *core.Instance) bool {
 	if !isKnown(victim) {
 		d.Doing(victim.Name + " is removed when the operator can read its Pod and volume")
 		return false
 	}
-	keep := d.Cluster.KeepVolumes && !victim.SaysEmpty() &&
+	mayHaveData := d.Cluster.KeepVolumes && !victim.SaysEmpty() &&
 		victim.Volume.Is(func(vol core.Volume) bool { return vol.Bound && !vol.Deleting })
+	keep := mayHaveData || d.HasKeptVolume(victim.Name)
 	d.Do(core.DeleteInstance{Instance: victim.Name, Owned: victim.Owned(), KeepVolume: keep,
 		Reason: core.ReasonScaleDown})
 	d.Doing("removing " + victim.Name)

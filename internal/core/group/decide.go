@@ -89,7 +89,8 @@ func newDecision(o *core.Observation) *decision {
 func (d *decision) names() {
 	for i := range d.Instances {
 		in := &d.Instances[i]
-		if in.Exists() && !in.IsLeaving() && !slices.Contains(d.Status.InstanceNames, in.Name) {
+		if in.Exists() && !in.IsLeaving() && !d.HasKeptVolume(in.Name) &&
+			!slices.Contains(d.Status.InstanceNames, in.Name) {
 			d.Status.InstanceNames = append(d.Status.InstanceNames, in.Name)
 			d.Status.LatestOrdinal = max(d.Status.LatestOrdinal, in.Ordinal)
 		}

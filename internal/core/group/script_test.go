@@ -47,6 +47,7 @@ import (
 //	removed c-3                   its data was removed by a clone that did not end
 //	volume c-2 gone|deleting      its volume and Pod are gone | its volume goes when its Pod does
 //	volume c-2 removed            its claim is gone by force, and its Pod runs on
+//	volume c-2 kept               it is to stay, and is no instance's any more; the Pod runs on
 //	pod c-1 stopping|demote|undemote|fence|unfence|outdated
 //	target c-2 | reinit c-2 | force [view]   what a human asks for; target none withdraws the wish
 //	accept c-1                    that it goes on whatever it lacks
@@ -340,6 +341,10 @@ func (w *world) volumeIs(in *instance, what string) {
 		return
 	case "removed":
 		in.vol = core.Volume{}
+		return
+	case "kept":
+		in.vol = core.Volume{Exists: true, UID: in.vol.UID, Deleting: true}
+		w.cluster.KeptVolumes = append(w.cluster.KeptVolumes, in.name)
 		return
 	}
 	w.leave(in.name)
