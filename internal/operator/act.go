@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -343,26 +342,7 @@ func (a *actor) deleteInstance(ctx context.Context, c *v1alpha1.Cluster, e core.
 	if another, err := a.deleteOwned(ctx, c, e.Instance, e.Owned); another || err != nil {
 		return err
 	}
-	var all []error
-	for _, kind := range []client.Object{&corev1.Service{}, &rbacv1.RoleBinding{}, &rbacv1.Role{},
-		&corev1.ServiceAccount{}} {
-		all = append(all, a.remove(ctx, c, kind, e.Instance))
-	}
-	return errors.Join(append(all, a.remove(ctx, c, &corev1.Secret{}, resources.TLSSecret(e.Instance)))...)
-}
-
-// remove deletes an object that is seen to be this Cluster's, and that very one.
-func (a *actor) remove(ctx context.Context, c *v1alpha1.Cluster, kind client.Object, name string) error {
-	obj, err := a.prerequisites.mine(ctx, c, kind, name)
-	var taken *nameTakenError
-	if errors.As(err, &taken) || obj == nil && err == nil {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = a.deleteOnly(ctx, c, obj, name, string(obj.GetUID()))
-	return err
+	return a.prerequisites.removeRest(ctx, c, e.Instance)
 }
 
 // reinit deletes an instance's volume and Pod, which are recreated under its name.

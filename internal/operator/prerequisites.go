@@ -76,7 +76,8 @@ func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (ca *pk
 	}
 	archive := func(ctx context.Context, c *v1alpha1.Cluster) error { return p.archive(ctx, c, &asides) }
 	list := append(p.accounts(signs, &asides), attempt{"recovery", p.recovery}, attempt{"archive", archive},
-		attempt{"budget", p.budget}, attempt{attemptLease, p.lease}, attempt{"services", p.defaultServices})
+		attempt{"budget", p.budget}, attempt{attemptLease, p.lease}, attempt{"services", p.defaultServices},
+		attempt{"left over", p.leftOvers})
 	for _, name := range c.Status.InstanceNames {
 		list = append(list, p.ofInstance(signs, name)...)
 	}
