@@ -8,17 +8,25 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	batchv1 "k8s.io/api/batch/v1"
+	coordination "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/applyconfigurations"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,7 +53,8 @@ type api struct {
 
 // newFake has the indexes that the caches have.
 func newFake(t *testing.T) *fake.ClientBuilder {
-	b := fake.NewClientBuilder().WithScheme(newScheme(t))
+	b := fake.NewClientBuilder().WithScheme(newScheme(t)).WithTypeConverters(
+		oneConverter(), managedfields.NewDeducedTypeConverter())
 	for _, kind := range listed {
 		b = b.WithIndex(kind, byCluster, labelledCluster)
 	}
@@ -122,13 +131,25 @@ func isApplicable(ctx context.Context, c client.Client, obj runtime.ApplyConfigu
 	return err
 }
 
-// newScheme knows what the operator asks an API server for.
+// oneScheme knows what the operator asks an API server for, and oneConverter the fields of Kubernetes' own kinds.
+// Nobody changes them, and to make them takes longer than most tests.
+var (
+	oneScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
+		s := runtime.NewScheme()
+		// the fake goes through all kinds at each apply
+		return s, errors.Join(batchv1.AddToScheme(s), coordination.AddToScheme(s), corev1.AddToScheme(s),
+			policyv1.AddToScheme(s), rbacv1.AddToScheme(s), storagev1.AddToScheme(s), v1alpha1.AddToScheme(s))
+	})
+	oneConverter = sync.OnceValue(func() managedfields.TypeConverter {
+		return applyconfigurations.NewTypeConverter(clientgoscheme.Scheme)
+	})
+)
+
 func newScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	must(t, clientgoscheme.AddToScheme(scheme))
-	must(t, v1alpha1.AddToScheme(scheme))
-	return scheme
+	s, err := oneScheme()
+	must(t, err)
+	return s
 }
 
 // realAPIServer is a client of an API server with the chart's definitions, which ends with the test.
