@@ -18,7 +18,7 @@ func TestWhatBecomesOfTheArchiveIsToldOnce(t *testing.T) {
 	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore,
 		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
 	recorder := &events.FakeRecorder{Events: make(chan string, 9)}
-	r := operatorOf(t, newFlaky(t, 0, false, c, storeSecret(), aPod("c-1", "first", "n1")))
+	r := operatorOf(t, newFlaky(t, c, storeSecret(), aPod("c-1", "first", "n1")))
 	r.Recorder = recorder
 	says := func(a *core.Archive, wanted ...string) {
 		t.Helper()

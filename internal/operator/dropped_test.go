@@ -40,7 +40,7 @@ func (s olderStatus) Update(ctx context.Context, o client.Object, opts ...client
 }
 
 func TestAnAPIServerThatDropsFieldsIsTold(t *testing.T) {
-	f := newFlaky(t, 0, false, aNewCluster(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast",
+	f := newFlaky(t, aNewCluster(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast",
 		Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}}})
 	o := &older{Client: f, drops: true}
 	r, told := operatorOf(t, f), &events.FakeRecorder{Events: make(chan string, 99)}

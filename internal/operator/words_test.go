@@ -57,7 +57,7 @@ func TestWordsAloneAreNotWrittenAtOnce(t *testing.T) {
 
 func TestWordsThatWaitedAreWritten(t *testing.T) {
 	c := aCluster()
-	r := operatorOf(t, newFlaky(t, 0, false, c, aPod("c-1", "first", "n1")))
+	r := operatorOf(t, newFlaky(t, c, aPod("c-1", "first", "n1")))
 	o, plan, err := r.decide(t.Context(), c, nil)
 	must(t, err)
 	publish := func(events ...core.Event) time.Duration {

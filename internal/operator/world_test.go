@@ -221,15 +221,21 @@ func aPod(instance, uid, node string) *corev1.Pod {
 	}
 }
 
-// says puts a word into a manager's mouth.
+// says puts a word into a manager's mouth, after those that it has said before.
 func (r *Reconciler) says(instance string, report core.Report) {
 	r.streams.mu.Lock()
 	defer r.streams.mu.Unlock()
-	now := time.Now()
-	st := &stream{cluster: clusterKey, since: now, cancel: func() {},
-		client: control.NewClient("127.0.0.1:1", &tls.Config{})}
+	now, key := time.Now(), types.NamespacedName{Namespace: "ns", Name: instance}
+	st := r.streams.streams[key]
+	if st == nil {
+		st = &stream{cluster: clusterKey, since: now, cancel: func() {},
+			client: control.NewClient("127.0.0.1:1", &tls.Config{})}
+		r.streams.put(key, st)
+	}
+	if last, known := st.words.Report.Get(); known && last.PodUID != report.PodUID {
+		st.words.Lose()
+	}
 	st.words.Take(report, now, now)
-	r.streams.put(types.NamespacedName{Namespace: "ns", Name: instance}, st)
 }
 
 func anAuthority(t *testing.T) *pki.CA {
