@@ -81,7 +81,7 @@ func retried[T any](
 		stuck = fmt.Errorf("%w of an object of %d bytes", stuck, bytes)
 	}
 	hasFailed := false
-	for pause := firstBackoff; ; pause = min(2*pause, maxBackoff) {
+	for pause := facts.StoreRetryFirst; ; pause = min(2*pause, facts.StoreRetryMost) {
 		if err := s.may(ctx); err != nil {
 			return out, err
 		}

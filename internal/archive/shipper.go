@@ -68,8 +68,6 @@ const (
 	defaultPutTimeout = 2 * time.Minute
 	// longestSleep is between two questions whether this instance may go on.
 	longestSleep = time.Second
-	firstBackoff = 100 * time.Millisecond
-	maxBackoff   = 30 * time.Second
 )
 
 // Shipper archives the binary logs of one epoch, see Run. Status and Archived may be called

@@ -293,10 +293,11 @@ const (
 	SilentAfter     = 1250 * time.Millisecond
 )
 
-// A manager that has said nothing for AskAfter, which is a little more than between two words
-// of a live one, is asked whether it is there. It is given up CutAfter its last word if not even
-// its kernel acknowledges that, and MuteAfter it if only the kernel does.
+// A manager says something every TellEvery at least. One that has said nothing for AskAfter, which is a
+// little more, is asked whether it is there. It is given up CutAfter its last word if not even its kernel
+// acknowledges that, and MuteAfter it if only the kernel does.
 const (
+	TellEvery = time.Second
 	AskAfter  = 1250 * time.Millisecond
 	CutAfter  = 1750 * time.Millisecond
 	MuteAfter = 3 * time.Second

@@ -118,7 +118,7 @@ func (k *acknowledger) awaitAcksNoLonger() {
 // that turned it on again must find it off, not on its way. Who waits by then is the applier,
 // of which nobody reads success; of a client that waits, whoever reads it would be deceived.
 func (k *acknowledger) dropAcks() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), agent.DropAcksLimit)
 	defer cancel()
 	clients, err := k.sessions.open(ctx)
 	if err != nil || slices.ContainsFunc(clients, mysql.Session.AwaitsAck) {

@@ -9,9 +9,6 @@ import (
 	"cnmsql.co/internal/core/agent"
 )
 
-// statementLimit bounds the statements of an action together.
-const statementLimit = 15 * time.Second
-
 func (m *manager) do(ctx context.Context, a agent.Action) error {
 	switch a := a.(type) {
 	case agent.MakeData:
@@ -62,7 +59,7 @@ func (m *manager) do(ctx context.Context, a agent.Action) error {
 	case agent.ForgetData:
 		return m.maker.forgetData()
 	}
-	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	ctx, cancel := context.WithTimeout(ctx, agent.StatementLimit)
 	defer cancel()
 	return m.say(ctx, a)
 }

@@ -104,7 +104,7 @@ func (a *activities) end(ctx context.Context, why error, kill func() error) erro
 	if err := kill(); err != nil || over == nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	ctx, cancel := context.WithTimeout(ctx, agent.StatementLimit)
 	defer cancel()
 	select {
 	case <-over:

@@ -23,10 +23,6 @@ import (
 )
 
 const (
-	// archiveLook is between two looks whether this instance archives, and how far it is.
-	archiveLook = time.Second
-	// archiveAgain is when archiving that has failed is started again.
-	archiveAgain = 5 * time.Second
 	// archiveLate is how much later than targetRPOSeconds counts as behind: an upload takes
 	// its time.
 	archiveLate = 2
@@ -102,7 +98,7 @@ func (a *archiver) setShipper(s *archive.Shipper) {
 // keepArchived archives while this instance takes writes, and stops at once when it does
 // not any more. mysqld knows nothing of it.
 func (a *archiver) keepArchived(ctx context.Context) {
-	tick := newTicker(archiveLook)
+	tick := newTicker(facts.LookEvery)
 	defer tick.Stop()
 	var past attempts
 	for {
@@ -124,7 +120,7 @@ func (a *archiver) keepArchived(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(archiveAgain):
+		case <-time.After(facts.BeginRetry):
 		}
 	}
 }
@@ -289,7 +285,7 @@ func identityOf(c *v1alpha1.Cluster) backup.Identity {
 // watchArchive reports how far the shipper is.
 func (a *archiver) watchArchive(ctx context.Context, s *archive.Shipper, place string, target time.Duration) {
 	before := a.report()
-	tick := newTicker(archiveLook)
+	tick := newTicker(facts.LookEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -329,7 +325,7 @@ func shortSet(set gtid.Set) string {
 func archiveOf(s archive.Status, before *core.Archive, target time.Duration, now time.Time) *core.Archive {
 	rpo := s.RPO(now)
 	out := &core.Archive{File: s.Last.File, GTIDs: shortSet(s.Last.GTIDs), At: s.LastAt, CompleteUntil: s.CompleteUntil,
-		EncryptedTo: s.Last.Recipient, RPO: rpo.Seconds(), Behind: rpo > archiveLate*target+archiveLook,
+		EncryptedTo: s.Last.Recipient, RPO: rpo.Seconds(), Behind: rpo > archiveLate*target+facts.LookEvery,
 		Missing: shortSet(s.Missing)}
 	if p := s.Pending; p != nil {
 		out.PendingFiles, out.PendingBytes = &p.Files, &p.Bytes

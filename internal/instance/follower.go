@@ -15,13 +15,6 @@ import (
 	"cnmsql.co/internal/restore"
 )
 
-const (
-	// sourceInterval is between two questions to an external server that is followed.
-	sourceInterval = 5 * time.Second
-	// sourceLimit bounds one question.
-	sourceLimit = 5 * time.Second
-)
-
 // follower knows the external server that the cluster follows, and asks it what it has executed while this instance
 // is the primary that does.
 type follower struct {
@@ -82,7 +75,7 @@ func (f *follower) report(follows string, server *core.Server) *core.Source {
 
 // keepAsking reads how the server is reached, and asks it, for as long as the cluster follows it.
 func (f *follower) keepAsking(ctx context.Context) {
-	tick := newTicker(sourceInterval)
+	tick := newTicker(agent.SourceEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -146,7 +139,7 @@ func (f *follower) read() (*recovery.Server, error) {
 
 // ask asks the server what it has executed.
 func (f *follower) ask(ctx context.Context, s *recovery.Server, into *core.Source) error {
-	ctx, cancel := context.WithTimeout(ctx, sourceLimit)
+	ctx, cancel := context.WithTimeout(ctx, agent.SourceLimit)
 	defer cancel()
 	donor, err := restore.Donor(f.dir, *s)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/apiconn"
+	"cnmsql.co/internal/core/agent"
 )
 
 // Kubernetes is what an instance reads and writes in the API server.
@@ -49,9 +50,6 @@ type apiServer struct {
 	name           string
 	failed         func(error)
 }
-
-// callLimit bounds every call to the API server but the watch.
-const callLimit = 4 * time.Second
 
 // inCluster uses the Pod's ServiceAccount.
 func inCluster(namespace, cluster string, failed func(error), answered func(refused bool)) (*apiServer, error) {
@@ -171,7 +169,7 @@ func decode(o runtime.Object) (*v1alpha1.Cluster, error) {
 }
 
 func (a *apiServer) Cluster(ctx context.Context) (*v1alpha1.Cluster, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	ctx, cancel := context.WithTimeout(ctx, agent.CallLimit)
 	defer cancel()
 	u, err := a.clusters.Get(ctx, a.name, metav1.GetOptions{})
 	if err != nil {
@@ -181,7 +179,7 @@ func (a *apiServer) Cluster(ctx context.Context) (*v1alpha1.Cluster, error) {
 }
 
 func (a *apiServer) PublishPrimary(ctx context.Context, instance, resourceVersion string, at time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	ctx, cancel := context.WithTimeout(ctx, agent.CallLimit)
 	defer cancel()
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": resourceVersion},
@@ -196,7 +194,7 @@ func (a *apiServer) PublishPrimary(ctx context.Context, instance, resourceVersio
 }
 
 func (a *apiServer) RingDoorbell(ctx context.Context, pod, doorbellState string) error {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	ctx, cancel := context.WithTimeout(ctx, agent.CallLimit)
 	defer cancel()
 	annotations := map[string]string{v1alpha1.AnnotationGroupObserved: doorbellState}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
@@ -208,13 +206,13 @@ func (a *apiServer) RingDoorbell(ctx context.Context, pod, doorbellState string)
 }
 
 func (a *apiServer) GetLease(ctx context.Context) (*coordination.Lease, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	ctx, cancel := context.WithTimeout(ctx, agent.CallLimit)
 	defer cancel()
 	return a.leases.Get(ctx, a.leaseName(), metav1.GetOptions{})
 }
 
 func (a *apiServer) UpdateLease(ctx context.Context, l *coordination.Lease) (*coordination.Lease, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	ctx, cancel := context.WithTimeout(ctx, agent.CallLimit)
 	defer cancel()
 	return a.leases.Update(ctx, l, metav1.UpdateOptions{FieldManager: "cnmsql-instance"})
 }

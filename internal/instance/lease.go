@@ -205,7 +205,7 @@ func (k *leaseKeeper) confirmPromotion(ctx context.Context, epoch int64) error {
 // answers: a hung server must lose it. It is given back once nothing can be
 // written any more.
 func (k *leaseKeeper) keepLease(ctx context.Context) {
-	tick := newTicker(time.Second)
+	tick := newTicker(agent.LeaseLook)
 	defer tick.Stop()
 	for {
 		select {

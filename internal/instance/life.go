@@ -137,9 +137,9 @@ func (m *manager) attend(p *process) {
 // awaitStart asks more often than the poll while a server is starting; one that
 // takes long takes no harm from half a second more.
 func (m *manager) awaitStart(p *process) {
-	tick := time.NewTicker(50 * time.Millisecond)
+	tick := time.NewTicker(agent.StartPollEvery)
 	defer tick.Stop()
-	for time.Since(p.started) < 30*time.Second && p.running() && !get(m, func(s *state) bool {
+	for time.Since(p.started) < agent.StartPollFor && p.running() && !get(m, func(s *state) bool {
 		return s.mysqld.accepted
 	}) {
 		<-tick.C

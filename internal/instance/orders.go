@@ -96,7 +96,7 @@ func (m *manager) orderReceivePromise(ctx context.Context, epoch int64) error {
 		return err
 	}
 	m.update(func(*state) {})
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, agent.ReceiveStopLimit)
 	defer cancel()
 	return m.worker.submit(ctx, func() error {
 		if m.facts().ReceivesNothing() {

@@ -81,7 +81,7 @@ func (q *inquirer) ask(question func(context.Context) (func(*peersState), error)
 	}
 	q.st.asking = true
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), agent.AskLimit)
 		defer cancel()
 		q.noteAsked(question(ctx))
 	}()

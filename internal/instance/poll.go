@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	pollInterval = 500 * time.Millisecond
 	// newsInterval is between two looks while a group changes, for newsFor after
 	// it said something in the error log: its tables follow a little later.
 	newsInterval = 20 * time.Millisecond
@@ -48,7 +47,7 @@ func (s *statusState) startsAnew() {
 
 // keepPolling asks mysqld how it is.
 func (m *manager) keepPolling(ctx context.Context) {
-	tick := newTicker(pollInterval)
+	tick := newTicker(agent.PollEvery)
 	defer tick.Stop()
 	var until time.Time
 	for {

@@ -35,7 +35,7 @@ func newPublisher(m *manager) *publisher {
 // the operator has not done so within a second: two who write the status at once
 // only hold each other up. It goes on beside the worker: the API server may be away.
 func (p *publisher) keepPublished(ctx context.Context) {
-	retry := newTicker(time.Second)
+	retry := newTicker(agent.PublishRetry)
 	defer retry.Stop()
 	for {
 		select {

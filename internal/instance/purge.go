@@ -16,12 +16,8 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-const (
-	// purgeLook is between two looks at which binary logs may go.
-	purgeLook = 30 * time.Second
-	// purgeLimit bounds what is asked of mysqld for it.
-	purgeLimit = 10 * time.Second
-)
+// purgeLimit bounds what is asked of mysqld to purge binary logs.
+const purgeLimit = 10 * time.Second
 
 // keepLogs holds the server's own purge of binary logs back as long as they are to be archived,
 // whether that succeeds or not, and purges those that are. Where a Cluster archives, mysqld is
@@ -32,7 +28,7 @@ const (
 // a status that is late for another reason is taken for that while any commit waits for acknowledgements, as one
 // always does on a busy primary: so what would fill the volume meanwhile is asked for.
 func (a *archiver) keepLogs(ctx context.Context) {
-	tick := newTicker(archiveLook)
+	tick := newTicker(facts.LookEvery)
 	defer tick.Stop()
 	var released *process // the one that was told last to purge by itself
 	var next time.Time
@@ -54,10 +50,10 @@ func (a *archiver) keepLogs(ctx context.Context) {
 				released = proc
 			}
 		case time.Now().After(next):
-			released, next = nil, time.Now().Add(purgeLook)
+			released, next = nil, time.Now().Add(facts.PurgeEvery)
 			if err := a.lookAfterLogs(ctx, a.archivedTo()); err != nil && ctx.Err() == nil {
 				a.log.Warn("binary logs are not purged; it is tried again", "error", err)
-				next = time.Now().Add(archiveAgain)
+				next = time.Now().Add(facts.BeginRetry)
 			}
 		}
 	}

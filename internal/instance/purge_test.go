@@ -12,6 +12,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
+	facts "cnmsql.co/internal/core/archive"
 	"cnmsql.co/internal/mysql"
 	"cnmsql.co/internal/store/storetest"
 )
@@ -29,13 +30,13 @@ func TestMysqldIsNotToldWhatToPurgeWhileAccountsAreLocked(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { m.archiver.keepLogs(ctx); close(ended) }()
-		<-time.After(2 * purgeLook)
+		<-time.After(2 * facts.PurgeEvery)
 		synctest.Wait()
 		if asked != 0 {
 			t.Errorf("it was asked %d times meanwhile", asked)
 		}
 		free.Store(1 << 30)
-		<-time.After(2 * archiveLook)
+		<-time.After(2 * facts.LookEvery)
 		synctest.Wait()
 		if asked == 0 {
 			t.Error("it was not asked although the volume is nearly full")
@@ -43,7 +44,7 @@ func TestMysqldIsNotToldWhatToPurgeWhileAccountsAreLocked(t *testing.T) {
 		full := asked
 		free.Store(50 << 30)
 		m.update(func(s *state) { s.access.locked = false })
-		<-time.After(2 * purgeLook)
+		<-time.After(2 * facts.PurgeEvery)
 		cancel()
 		<-ended
 		nowhere.Close()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 // receiving is how far a replica's receiving has come, and since when it has not come on.
@@ -31,10 +32,10 @@ func (r *receiving) note(s *core.Server, now time.Time) {
 // has lasted long enough to be told.
 func (r *receiving) untilLook(now time.Time) time.Duration {
 	if r.since.IsZero() {
-		return pollInterval
+		return agent.PollEvery
 	}
 	if left := r.since.Add(core.SilentAfter).Sub(now); left > 0 {
-		return min(left, pollInterval)
+		return min(left, agent.PollEvery)
 	}
-	return pollInterval
+	return agent.PollEvery
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/core/agent"
 )
 
 func TestAReplicaToWhichNothingComesIsSilent(t *testing.T) {
@@ -43,7 +44,7 @@ func TestAReplicaToWhichNothingComesIsSilent(t *testing.T) {
 	}
 	r.note(nil, at)
 	r.note(&core.Server{}, at)
-	if wait := r.untilLook(at); wait != pollInterval {
+	if wait := r.untilLook(at); wait != agent.PollEvery {
 		t.Errorf("nothing is received, and the next look is after %s", wait)
 	}
 }
@@ -53,11 +54,11 @@ func TestAReplicaIsLookedAtWhenItsSilenceIsLongEnough(t *testing.T) {
 	at := time.Now()
 	r.note(&core.Server{Replication: &core.Replication{IORunning: true, Received: "binlog.1:100"}}, at)
 	for after, want := range map[time.Duration]time.Duration{
-		0:                                 pollInterval,
-		core.SilentAfter - pollInterval:   pollInterval,
-		core.SilentAfter - pollInterval/2: pollInterval / 2,
-		core.SilentAfter:                  pollInterval,
-		2 * core.SilentAfter:              pollInterval,
+		0:                                    agent.PollEvery,
+		core.SilentAfter - agent.PollEvery:   agent.PollEvery,
+		core.SilentAfter - agent.PollEvery/2: agent.PollEvery / 2,
+		core.SilentAfter:                     agent.PollEvery,
+		2 * core.SilentAfter:                 agent.PollEvery,
 	} {
 		if wait := r.untilLook(at.Add(after)); wait != want {
 			t.Errorf("%s after it heard something, the next look is after %s, want %s", after, wait, want)

@@ -106,7 +106,7 @@ func (r *reporter) Snapshot(ctx context.Context) control.Snapshot {
 // The last one of all says how the manager ended.
 func (r *reporter) Watch(ctx context.Context, send func(control.Snapshot) error) error {
 	asked := time.Now()
-	tick := newTicker(time.Second)
+	tick := newTicker(core.TellEvery)
 	defer tick.Stop()
 	for {
 		ended := r.hasEnded()

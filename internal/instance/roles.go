@@ -15,7 +15,7 @@ import (
 // be, sessions that came for reading are closed before they could write, and the
 // permission is looked at once more at the last moment.
 func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) error {
-	ctx, cancel := context.WithTimeout(ctx, statementLimit)
+	ctx, cancel := context.WithTimeout(ctx, agent.StatementLimit)
 	defer cancel()
 	if get(m, func(s *state) bool { return s.status.server != nil && s.status.server.Replication != nil }) {
 		if err := m.roles.ForgetSource(ctx); err != nil {
@@ -87,7 +87,7 @@ func (m *manager) acceptWrites(epoch int64) error {
 	if err := m.opensForWrites(epoch); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), agent.OpenLimit)
 	defer cancel()
 	err := m.roles.AcceptWrites(ctx)
 	if err == nil || mysql.IsAnswer(err) {
@@ -100,7 +100,7 @@ func (m *manager) acceptWrites(epoch int64) error {
 }
 
 func (m *manager) waitApplied(ctx context.Context, a agent.WaitApplied) error {
-	reached, err := m.roles.WaitForGTID(ctx, a.Set, time.Second)
+	reached, err := m.roles.WaitForGTID(ctx, a.Set, agent.AppliedLimit)
 	if err != nil || reached {
 		return err
 	}

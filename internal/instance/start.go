@@ -22,7 +22,7 @@ func (h *namedError) Error() string { return h.String() }
 // a changed Cluster is tried at once.
 func (m *manager) setProblem(err error) {
 	p := &agent.Problem{Problem: core.Problem{Reason: core.InstanceStartFailed, Message: err.Error()}}
-	again := 5 * time.Second
+	again := agent.StartRetry
 	var h *namedError
 	var user *mysql.UserStatementError
 	switch {
@@ -77,5 +77,5 @@ func (m *manager) startServer(ctx context.Context) error {
 func diskFull(detail string) error {
 	return &namedError{core.Problem{Reason: core.InstanceDiskFull,
 		Message: "the volume is full (" + detail + "): raise spec.storage.size, or free space on it; mysqld is " +
-			"started when there is space"}, 5 * time.Second}
+			"started when there is space"}, agent.StartRetry}
 }

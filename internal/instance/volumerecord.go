@@ -190,7 +190,7 @@ func lockAndSync(ctx context.Context, dir string, sync func(file string) error) 
 
 // awaitLock takes the lock as soon as nobody else has it.
 func (m *recordFile) awaitLock(ctx context.Context) error {
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(agent.LockRetry)
 	defer tick.Stop()
 	for {
 		err := unix.Flock(int(m.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)

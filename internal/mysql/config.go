@@ -213,7 +213,7 @@ func (c Config) replication() []setting {
 		{"sync_binlog", "1"},
 		{n.logUpdates, "ON"},
 		{n.skipStart, "ON"},
-		{n.netTimeout, "4"},
+		{n.netTimeout, fmt.Sprint(core.NetTimeout.Seconds())},
 		{n.commitOrder, "ON"},
 		{"relay_log", "relay"},
 		// A former primary whose volume was set back lacks what it wrote itself, and would leave that out when it

@@ -43,6 +43,11 @@ func TestAChannelThatHoldsTooMuchStaysWhereItPoints(t *testing.T) {
 	if err := follow("first.invalid", nil); err != nil {
 		t.Fatal(err)
 	}
+	const times = "SELECT CONCAT_WS(' ', CONNECTION_RETRY_INTERVAL, HEARTBEAT_INTERVAL) FROM " +
+		"performance_schema.replication_connection_configuration"
+	if got := s.Text(times); got != "1 0.500" {
+		t.Errorf("it connects anew and hears its source after %s seconds", got)
+	}
 	refused := errors.New("it holds more")
 	if err := follow("second.invalid", refused); !errors.Is(err, refused) {
 		t.Errorf("refused, it says %v", err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
 )
 
@@ -37,19 +38,20 @@ func (s *Server) BecomeReplicaOf(ctx context.Context, src Source) error {
 	if err != nil {
 		return fmt.Errorf("before following %s: %w", src.Host, err)
 	}
-	values := []any{src.Host, src.Port, src.CAFile, src.CertFile, src.KeyFile, !src.AnyName}
+	values := []any{src.Host, src.Port, core.ConnectRetry.Seconds(), core.HeartbeatPeriod.Seconds(),
+		src.CAFile, src.CertFile, src.KeyFile, !src.AnyName}
 	if src.Account.User != "" {
 		more += ", SOURCE_USER=?, SOURCE_PASSWORD=?"
 		values = append(values, src.Account.User, src.Account.Password)
 	}
 	statement := `CHANGE REPLICATION SOURCE TO SOURCE_HOST=?, SOURCE_PORT=?,
-		SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=100000000, SOURCE_HEARTBEAT_PERIOD=0.5,
+		SOURCE_CONNECT_RETRY=?, SOURCE_RETRY_COUNT=100000000, SOURCE_HEARTBEAT_PERIOD=?,
 		SOURCE_SSL=1, SOURCE_SSL_CA=?, SOURCE_SSL_CERT=?, SOURCE_SSL_KEY=?, SOURCE_SSL_VERIFY_SERVER_CERT=?` +
 		more + ourChannel
 	statement = s.version().changeSource(statement)
 	// From here on it is not given up: a START that is on its way when its
 	// connection is closed could undo a later STOP.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), core.ReceiveStartLimit)
 	defer cancel()
 	if err := s.exec(ctx, statement, values...); err != nil {
 		return fmt.Errorf("pointing replication at %s: %w", src.Host, unquoted(err))
@@ -91,7 +93,7 @@ func (s *Server) prepareToFollow(ctx context.Context, src Source) (more string, 
 // StartReceiving starts the thread that receives from the source. It is not given
 // up half way, or it could undo a later StopReceiving.
 func (s *Server) StartReceiving(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), core.ReceiveStartLimit)
 	defer cancel()
 	const doing = "starting to receive from the source"
 	if err := s.dropTorn(ctx); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
+	"cnmsql.co/internal/core"
 )
 
 func TestWhatIsRareIsNeverHeldBack(t *testing.T) {
@@ -89,7 +90,7 @@ func TestSlowInstancesLeaveTheWorkersToOthers(t *testing.T) {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-time.After(orderDeadline):
+			case <-time.After(core.OrderLimit):
 				return errors.New("no answer")
 			}
 		}
@@ -106,7 +107,7 @@ func TestSlowInstancesLeaveTheWorkersToOthers(t *testing.T) {
 		}, func() { t.Error("told twice") }); err != nil {
 			t.Errorf("another order: %v", err)
 		}
-		<-time.After(orderDeadline)
+		<-time.After(core.OrderLimit)
 		synctest.Wait()
 		if n := over.Load(); n != 1 {
 			t.Errorf("the cluster is woken %d times after it", n)

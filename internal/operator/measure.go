@@ -16,7 +16,7 @@ func (st *stream) measure(ctx context.Context) {
 	st.asked = time.Now()
 	go func() {
 		defer st.asking.Store(false)
-		ctx, cancel := context.WithTimeout(ctx, refreshDeadline)
+		ctx, cancel := context.WithTimeout(ctx, core.ReportLimit)
 		defer cancel()
 		begun := time.Now()
 		if snap, err := st.client.Status(ctx); err == nil {

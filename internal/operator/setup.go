@@ -31,6 +31,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/apiconn"
 	"cnmsql.co/internal/backups"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/operator/alive"
 	"cnmsql.co/internal/operator/lead"
 	"cnmsql.co/internal/verify"
@@ -188,8 +189,8 @@ func addController(ctx context.Context, mgr ctrl.Manager, o Options) (*Streams, 
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(namedCluster)).
 		WatchesRawSource(source.Channel(woken, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Workers, NewQueue: r.newQueue,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](50*time.Millisecond,
-				10*time.Second)})
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](core.PassRetryFirst,
+				core.PassRetryMost)})
 	for _, owned := range []client.Object{&corev1.Service{}, &corev1.Secret{}, &corev1.ServiceAccount{},
 		&rbacv1.Role{}, &rbacv1.RoleBinding{}, &policyv1.PodDisruptionBudget{}} {
 		b = b.Owns(owned, builder.WithPredicates(r.clusters.changesAre()))

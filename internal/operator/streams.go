@@ -19,15 +19,6 @@ import (
 	"cnmsql.co/internal/layout"
 )
 
-const (
-	// orderDeadline bounds every command to an instance.
-	orderDeadline = 10 * time.Second
-	// refreshDeadline bounds asking an instance for a report.
-	refreshDeadline = 2 * time.Second
-	reconnectFirst  = 50 * time.Millisecond
-	reconnectMost   = time.Second
-)
-
 // endpoint is where and as whom an instance's manager is spoken to.
 type endpoint struct {
 	podUID  string
@@ -241,14 +232,14 @@ func (s *Streams) Lag(namespace, instance string) core.Fact[time.Duration] {
 	return core.Known(time.Duration(seconds*float64(time.Second)), heard.NotBefore(), heard.Received())
 }
 
-// Refresh asks an instance for a report now, within refreshDeadline. When it returns nil, the
+// Refresh asks an instance for a report now, within core.ReportLimit. When it returns nil, the
 // report is heard. errNoStream when nobody listens to the instance.
 func (s *Streams) Refresh(ctx context.Context, namespace, instance string) error {
 	st := s.stream(namespace, instance)
 	if st == nil {
 		return errNoStream
 	}
-	ctx, cancel := context.WithTimeout(ctx, refreshDeadline)
+	ctx, cancel := context.WithTimeout(ctx, core.ReportLimit)
 	defer cancel()
 	begun := time.Now()
 	snap, err := st.client.Status(ctx)
@@ -258,7 +249,7 @@ func (s *Streams) Refresh(ctx context.Context, namespace, instance string) error
 	return err
 }
 
-// Order sends an order to an instance, within orderDeadline. When it returns nil, the report
+// Order sends an order to an instance, within core.OrderLimit. When it returns nil, the report
 // after it is heard. errNoStream means that it was not sent. Any other error that is no
 // *control.Refusal leaves open whether it came.
 func (s *Streams) Order(ctx context.Context, namespace, instance string, o control.Order) error {
@@ -266,7 +257,7 @@ func (s *Streams) Order(ctx context.Context, namespace, instance string, o contr
 	if st == nil {
 		return errNoStream
 	}
-	ctx, cancel := context.WithTimeout(ctx, orderDeadline)
+	ctx, cancel := context.WithTimeout(ctx, core.OrderLimit)
 	defer cancel()
 	begun := time.Now()
 	snap, err := st.client.Order(ctx, o)
@@ -333,11 +324,11 @@ func (st *stream) heard() words {
 // run holds the stream until ctx ends; it is set up again whenever it breaks.
 func (st *stream) run(ctx context.Context, s *Streams) {
 	st.asked = time.Now()
-	pause := reconnectFirst
+	pause := core.ReconnectFirst
 	for ctx.Err() == nil {
 		begun := time.Now()
 		err := st.client.Watch(ctx, func(snap control.Snapshot) {
-			pause = reconnectFirst
+			pause = core.ReconnectFirst
 			if st.hearStream(snap, begun) {
 				st.limits.wake(ctx, func() { s.wake(st.cluster) })
 			}
@@ -355,7 +346,7 @@ func (st *stream) run(ctx context.Context, s *Streams) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
-			pause = min(2*pause, reconnectMost)
+			pause = min(2*pause, core.ReconnectMost)
 		}
 	}
 }

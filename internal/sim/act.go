@@ -10,6 +10,10 @@ import (
 	"cnmsql.co/internal/core"
 )
 
+// operatorCallLimit bounds an operator's call to the API server. The product has no such bound: there, the connection
+// ends that is not answered.
+const operatorCallLimit = 10 * time.Second
+
 // keptStatus is a status as it is read back from the API, as far as it is decided by: times lose what is below a
 // microsecond, and State, which is published and never read, is gone. Notices, past operations and what is said of
 // durability stay as they were decided.
@@ -46,7 +50,7 @@ func (op *operator) publish(c *clusterObject, rv int64, o core.Observation, plan
 	}
 	ahead, rest := plan.Ahead()
 	op.change(ahead, func() {})
-	w.call(op.machine, apiMachine, 10*time.Second, func(reply func(func())) {
+	w.call(op.machine, apiMachine, operatorCallLimit, func(reply func(func())) {
 		if w.mut.WriteAnyVersion {
 			rv = 0
 		}
@@ -83,7 +87,7 @@ func (op *operator) conflict() {
 		return
 	}
 	w := op.w
-	w.call(op.machine, apiMachine, 10*time.Second, func(reply func(func())) {
+	w.call(op.machine, apiMachine, operatorCallLimit, func(reply func(func())) {
 		c, rv := w.api.cluster(), w.api.versions[kindCluster][clusterName]
 		reply(func() {
 			if !op.dead {
@@ -161,9 +165,9 @@ func (op *operator) command(instance string, o control.Order, done func(ok bool)
 		done(false)
 		return
 	}
-	limit := orderDeadline
+	limit := core.OrderLimit
 	if o == nil {
-		limit = refreshLimit
+		limit = core.ReportLimit
 	}
 	over := false
 	finish := func(ok bool) {
@@ -215,7 +219,7 @@ func (op *operator) change(effects []core.Effect, done func()) {
 	}
 	w, e := op.w, effects[0]
 	op.noteMaking(e, true)
-	w.call(op.machine, apiMachine, 10*time.Second, func(reply func(func())) {
+	w.call(op.machine, apiMachine, operatorCallLimit, func(reply func(func())) {
 		made := w.api.carryOut(e)
 		reply(func() {
 			if op.dead || op.diesOnceMade(e, made) {

@@ -74,8 +74,8 @@ func (m *manager) launch() {
 
 // awaitStart asks more often than the poll while a server is starting.
 func (m *manager) awaitStart(s *mysqld) {
-	m.at(50*time.Millisecond, func() {
-		if m.proc != s || s.dead || m.accepted || m.w.now-m.started > 30*time.Second {
+	m.at(agent.StartPollEvery, func() {
+		if m.proc != s || s.dead || m.accepted || m.w.now-m.started > agent.StartPollFor {
 			return
 		}
 		if s.answers() {
@@ -233,7 +233,7 @@ func (m *manager) verifyClone() {
 
 // waitApplied waits a second at most for what is to be executed.
 func (m *manager) waitApplied(a agent.WaitApplied, done func(string)) {
-	until := m.w.now + time.Second
+	until := m.w.now + agent.AppliedLimit
 	s := m.proc
 	if !s.answers() {
 		m.at(time.Millisecond, func() { done("mysqld does not answer") })

@@ -47,10 +47,6 @@ type acknowledged struct {
 func hasArchive(seed uint64) bool { return seed%4 == 3 }
 
 const (
-	// archiveLook and archiveAgain are those of internal/instance.
-	archiveLook  = time.Second
-	archiveAgain = 5 * time.Second
-	purgeLook    = 30 * time.Second
 	// partSize is how many transactions, all of one byte here, go into a part.
 	partSize = 60
 	// logSize is how many transactions a binary log gets.
@@ -65,10 +61,10 @@ func newArchiving(w *world, seed uint64) *archiving {
 	a.expire = []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute}[a.rnd.IntN(3)]
 	a.bucket, a.careless = newBucket(a), seed%16 == 7
 	a.retention = newRetention(a, seed)
-	w.at(archiveLook, nowhere, a.look)
+	w.at(archive.LookEvery, nowhere, a.look)
 	w.at(a.between(20*time.Second, time.Minute), nowhere, a.backUp)
 	w.at(a.between(30*time.Second, 2*time.Minute), nowhere, a.sample)
-	w.at(purgeLook, nowhere, a.purge)
+	w.at(archive.PurgeEvery, nowhere, a.purge)
 	return a
 }
 
@@ -95,7 +91,7 @@ func (m *manager) archives() archive.Term {
 // look has whoever takes writes archive, and sees whether something keeps it from that.
 func (a *archiving) look() {
 	w := a.w
-	w.at(archiveLook, nowhere, a.look)
+	w.at(archive.LookEvery, nowhere, a.look)
 	var writer *mysqld
 	for _, s := range w.servers() {
 		m := s.manager
@@ -126,7 +122,7 @@ func (a *archiving) isTroubled(s *mysqld) bool {
 		return true
 	}
 	paused := a.w.machines[s.machine].pausedUntil
-	return paused+archiveLook > a.w.now || a.bucket.isAway() || !a.bucket.isReachable(s.machine)
+	return paused+archive.LookEvery > a.w.now || a.bucket.isAway() || !a.bucket.isReachable(s.machine)
 }
 
 // noteGaps notes what the writer's logs have lost and nobody has archived. It notes nothing before

@@ -33,7 +33,7 @@ func logName(at int) string { return fmt.Sprintf("binlog.%08d", at) }
 // expired, and what has expired when the volume is full.
 func (a *archiving) purge() {
 	w := a.w
-	w.at(purgeLook, nowhere, a.purge)
+	w.at(archive.PurgeEvery, nowhere, a.purge)
 	s := a.writer
 	if s == nil || !s.answers() || s.manager.shipper == nil || s.manager.shipper.over {
 		return

@@ -14,8 +14,11 @@ type client struct {
 	asked   time.Duration
 }
 
-// patience is how long a client waits for an answer.
-const patience = 10 * time.Second
+// answerLimit is how long a client waits for an answer.
+const answerLimit = 10 * time.Second
+
+// connectLimit bounds its attempt to connect.
+const connectLimit = 5 * time.Second
 
 // leisurely is the longest pause between two writes of a client that is not busy.
 const leisurely = 10 * time.Second
@@ -53,7 +56,7 @@ func (c *client) pace() time.Duration {
 func (c *client) tick() {
 	w := c.w
 	w.at(c.pace(), clientMachine, c.tick)
-	if c.waiting && w.now-c.asked < patience {
+	if c.waiting && w.now-c.asked < answerLimit {
 		return
 	}
 	if c.waiting { // what became of that write is not known
@@ -74,7 +77,7 @@ func (c *client) tick() {
 
 func (c *client) connect(s *mysqld) {
 	w, asked := c.w, c.asked
-	w.call(clientMachine, s.machine, 5*time.Second, func(reply func(func())) {
+	w.call(clientMachine, s.machine, connectLimit, func(reply func(func())) {
 		s.do(func() {
 			if !s.accepting {
 				return

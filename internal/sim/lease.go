@@ -14,14 +14,11 @@ type leaseState struct {
 	ticking bool
 }
 
-// leaseLimit bounds a call about the lease.
-const leaseLimit = 4 * time.Second
-
 // acquireLease takes the record for an epoch. One of a lower epoch may be taken
 // over: the promotion carries the proof that its holder cannot write any more.
 func (m *manager) acquireLease(epoch int64, done func(string)) {
 	sent := m.w.now
-	m.w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
+	m.w.call(m.machine, apiMachine, agent.CallLimit, func(reply func(func())) {
 		why := m.w.api.takeLease(m.me, epoch)
 		reply(func() {
 			if m.dead {
@@ -55,7 +52,7 @@ const epochEnded = "that epoch has ended"
 // confirmPromotion reads the Cluster from the API server: a view that is behind may permit
 // what is of the past.
 func (m *manager) confirmPromotion(epoch int64, done func(string)) {
-	m.w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
+	m.w.call(m.machine, apiMachine, agent.CallLimit, func(reply func(func())) {
 		p := m.w.api.cluster().status.Promotion
 		reply(func() {
 			switch {
@@ -101,7 +98,7 @@ func (a *apiServer) takeLease(who string, epoch int64) string {
 // back once nothing can be written any more.
 func (m *manager) tendLease() {
 	if m.writable != 0 || m.lease.epoch != 0 {
-		m.at(time.Second, m.tendLease)
+		m.at(agent.LeaseLook, m.tendLease)
 		m.lookAtLease()
 		return
 	}
@@ -113,7 +110,7 @@ func (m *manager) tendLease() {
 func (m *manager) wakeLease() {
 	if !m.lease.ticking {
 		m.lease.ticking = true
-		m.at(time.Second, m.tendLease)
+		m.at(agent.LeaseLook, m.tendLease)
 	}
 	m.keepVouched()
 	m.keepIsolating()
@@ -140,7 +137,7 @@ func (m *manager) lookAtLease() {
 func (m *manager) renewLease(epoch int64) {
 	m.lease.busy = true
 	sent := m.w.now
-	m.w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
+	m.w.call(m.machine, apiMachine, agent.CallLimit, func(reply func(func())) {
 		l := m.w.api.lease()
 		lost := l != nil && agent.IsLeaseLost(m.me, epoch, l.holder, l.epoch)
 		if l != nil && !lost {
@@ -166,7 +163,7 @@ func (m *manager) releaseLease(done func()) {
 		return
 	}
 	epoch := m.lease.epoch
-	m.w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
+	m.w.call(m.machine, apiMachine, agent.CallLimit, func(reply func(func())) {
 		if l := m.w.api.lease(); l != nil && agent.MayRelease(m.me, epoch, l.holder, l.epoch) {
 			m.w.api.put(kindLease, "primary", &leaseObject{uid: l.uid})
 		}
@@ -192,7 +189,7 @@ func (m *manager) publish() {
 		return
 	}
 	w := m.w
-	w.call(m.machine, apiMachine, leaseLimit, func(reply func(func())) {
+	w.call(m.machine, apiMachine, agent.CallLimit, func(reply func(func())) {
 		s := w.api.cluster().status
 		f := *m.facts()
 		now := agent.Cluster{Lease: f.Cluster.Lease, Instances: f.Cluster.Instances}
@@ -205,6 +202,6 @@ func (m *manager) publish() {
 					c.status.CurrentPrimaryAt = m.me, kept(at)
 			})
 		}
-		reply(func() { m.at(time.Second, m.publish) })
-	}, func() { m.at(time.Second, m.publish) })
+		reply(func() { m.at(agent.PublishRetry, m.publish) })
+	}, func() { m.at(agent.PublishRetry, m.publish) })
 }

@@ -131,7 +131,7 @@ func (m *manager) moment(t time.Duration) time.Time {
 func (m *manager) lockVolume() {
 	v := m.volume
 	if v.holder != nil && v.holder != m {
-		m.at(100*time.Millisecond, m.lockVolume)
+		m.at(agent.LockRetry, m.lockVolume)
 		return
 	}
 	v.holder = m
@@ -256,8 +256,6 @@ func (m *manager) update() {
 	m.armPoll()
 }
 
-const pollInterval = 500 * time.Millisecond
-
 // answers reports whether mysqld has answered its manager lately.
 func (m *manager) answers() bool { return m.accepted && m.misses < agent.UnansweredLimit }
 
@@ -268,7 +266,7 @@ func (m *manager) armPoll() {
 		return
 	}
 	m.polling = true
-	next := m.pollBase + ((m.w.now-m.pollBase)/pollInterval+1)*pollInterval
+	next := m.pollBase + ((m.w.now-m.pollBase)/agent.PollEvery+1)*agent.PollEvery
 	m.at(next-m.w.now, func() {
 		m.polling = false
 		m.poll()
@@ -369,7 +367,7 @@ func (m *manager) exited(s *mysqld, crashed bool) {
 
 func (m *manager) setProblem(reason core.Reason) {
 	m.problem = &agent.Problem{Problem: core.Problem{Reason: reason, Message: "the volume is full"},
-		RetryAt: m.moment(m.w.now + spaceCheck)}
+		RetryAt: m.moment(m.w.now + agent.StartRetry)}
 	if m.view != nil {
 		m.problem.Generation = m.view.Generation
 	}

@@ -25,6 +25,9 @@ type container struct {
 	ready  bool
 }
 
+// kubeletCallLimit bounds a kubelet's call to the API server.
+const kubeletCallLimit = 5 * time.Second
+
 func newNode(w *world, machine int) *node {
 	n := &node{w: w, name: w.machines[machine].name, machine: machine, containers: map[string]*container{}}
 	w.api.put(kindNode, n.name, &nodeObject{})
@@ -120,7 +123,7 @@ func (n *node) start(c *container) {
 // report writes a Pod's status; it is tried until it arrives or is out of date.
 func (n *node) report(c *container, f func(*podObject)) {
 	w := n.w
-	w.call(n.machine, apiMachine, 5*time.Second, func(reply func(func())) {
+	w.call(n.machine, apiMachine, kubeletCallLimit, func(reply func(func())) {
 		w.api.updatePod(c.pod.instance, c.pod.uid, f)
 		reply(func() {})
 	}, func() {
@@ -194,7 +197,7 @@ func (n *node) forget(uid string) {
 // finish removes the object of a Pod of which nothing runs.
 func (n *node) finish(p *podObject) {
 	w := n.w
-	w.call(n.machine, apiMachine, 5*time.Second, func(reply func(func())) {
+	w.call(n.machine, apiMachine, kubeletCallLimit, func(reply func(func())) {
 		if now := w.api.pod(p.instance); now != nil && now.uid == p.uid && now.deleting {
 			w.api.updatePod(p.instance, p.uid, func(p *podObject) { p.ended = true })
 			w.api.remove(kindPod, p.instance)

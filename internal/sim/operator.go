@@ -140,7 +140,8 @@ func (op *operator) reconcile() {
 // prepare makes the primary's record again that somebody deleted.
 func (op *operator) prepare() {
 	if op.synced() && watched[leaseObject](op.leases, "primary") == nil {
-		op.w.call(op.machine, apiMachine, 10*time.Second, func(reply func(func())) { op.w.api.makeLease() }, func() {})
+		again := func(reply func(func())) { op.w.api.makeLease() }
+		op.w.call(op.machine, apiMachine, operatorCallLimit, again, func() {})
 	}
 }
 
@@ -183,7 +184,7 @@ func (op *operator) notice() {
 func (op *operator) retry() {
 	op.failures++
 	op.lazy = false
-	op.rest(min(50*time.Millisecond<<min(op.failures, 8), 10*time.Second))
+	op.rest(min(core.PassRetryFirst<<min(op.failures, 8), core.PassRetryMost))
 }
 
 // newest is the newest Cluster that is known.
@@ -235,7 +236,7 @@ func (op *operator) confirm(c *clusterObject, o core.Observation, then func(core
 		return
 	}
 	read := op.clock()
-	w.call(op.machine, apiMachine, 10*time.Second, func(reply func(func())) {
+	w.call(op.machine, apiMachine, operatorCallLimit, func(reply func(func())) {
 		a := w.api
 		pod, lease, version := a.pod(p.Instance), a.lease(), a.versions[kindLease]["primary"]
 		var node *nodeObject

@@ -113,7 +113,7 @@ func (m *manager) orderReceivePromise(epoch int64, done func(string)) {
 		case m.facts().ReceivesNothing(), m.w.mut.FreezeOnPaper:
 			end("")
 		default:
-			m.statement(5*time.Second, func(s *mysqld) { s.io.stop(); s.changed() }, end)
+			m.statement(agent.ReceiveStopLimit, func(s *mysqld) { s.io.stop(); s.changed() }, end)
 		}
 	})
 }

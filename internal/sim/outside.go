@@ -99,14 +99,14 @@ func (m *manager) askOutside() {
 		return
 	}
 	again := func() {
-		m.at(5*time.Second, func() {
+		m.at(agent.SourceEvery, func() {
 			if m.writable == epoch {
 				m.askOutside()
 			}
 		})
 	}
 	generation := m.view.Generation
-	m.w.call(m.machine, m.w.outside.machine, 5*time.Second, func(reply func(func())) {
+	m.w.call(m.machine, m.w.outside.machine, agent.SourceLimit, func(reply func(func())) {
 		executed, writes := m.w.outside.db.executed, m.w.api.cluster().spec.follows != ""
 		reply(func() {
 			if m.writable == epoch && m.follows != "" {

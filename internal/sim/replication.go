@@ -8,11 +8,6 @@ import (
 	"cnmsql.co/internal/gtid"
 )
 
-const (
-	netTimeout   = 4 * time.Second // replica_net_timeout
-	connectRetry = time.Second
-)
-
 // receiver is a replica's IO thread.
 type receiver struct {
 	s      *mysqld
@@ -72,7 +67,7 @@ func (r *receiver) connect() {
 				r.err = "error connecting to source " + s.db.source
 			}
 			s.changed()
-			s.at(connectRetry, func() {
+			s.at(core.ConnectRetry, func() {
 				if r.tries == try {
 					r.connect()
 				}
@@ -84,7 +79,7 @@ func (r *receiver) connect() {
 		retry()
 		return
 	}
-	s.w.call(s.machine, source.machine, netTimeout, func(reply func(func())) {
+	s.w.call(s.machine, source.machine, core.NetTimeout, func(reply func(func())) {
 		switch {
 		case source.dead || !source.accepting:
 			reply(retry)
@@ -175,7 +170,7 @@ func (st *stream) leave() {
 }
 
 // sourceEnded ends the connection of a source that has ended. The source's kernel resets it, if
-// the word gets through. Otherwise the replica finds out by itself, after netTimeout.
+// the word gets through. Otherwise the replica finds out by itself, after core.NetTimeout.
 func (st *stream) sourceEnded() {
 	if st.broken {
 		return
@@ -187,7 +182,7 @@ func (st *stream) sourceEnded() {
 		to.at(at-st.w.now, lost)
 		return
 	}
-	to.at(netTimeout, lost)
+	to.at(core.NetTimeout, lost)
 }
 
 // isHeard reports whether the replica hears its source, which says something at least every half
@@ -199,7 +194,7 @@ func (st *stream) isHeard() bool {
 }
 
 // listen has every replica notice that its source has fallen silent, or is heard
-// again: by core.SilentAfter it knows, and after netTimeout it gives up.
+// again: by core.SilentAfter it knows, and after core.NetTimeout it gives up.
 func (w *world) listen() {
 	for _, s := range w.servers() {
 		st := s.io.stream
@@ -226,7 +221,7 @@ func (st *stream) fallSilent() {
 			st.to.changed()
 		}
 	})
-	st.to.at(netTimeout, func() {
+	st.to.at(core.NetTimeout, func() {
 		if still() {
 			st.broken = true
 			st.to.io.lost(st)

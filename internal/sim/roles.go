@@ -221,7 +221,7 @@ func (m *manager) afterStop(s *mysqld) {
 func (m *manager) becomePrimary(a agent.BecomePrimary, done func(string)) {
 	s, run := m.proc, m.worker.runs
 	wasOpen := m.mayWrite
-	m.statement(statementLimit, func(s *mysqld) {
+	m.statement(agent.StatementLimit, func(s *mysqld) {
 		if s.db.source != "" {
 			s.forgetSource()
 		}
@@ -259,7 +259,7 @@ func (m *manager) open(epoch int64, done func(string)) {
 	m.worker.interrupt = nil
 	m.mayWrite = true
 	s := m.proc
-	m.statement(5*time.Second, func(s *mysqld) { s.openWrites(epoch) }, func(err string) {
+	m.statement(agent.OpenLimit, func(s *mysqld) { s.openWrites(epoch) }, func(err string) {
 		if err != "" {
 			if s != nil {
 				s.end(true)
@@ -295,7 +295,7 @@ func (m *manager) requireAcks(a agent.Awaits, done func(string)) {
 		timeout = forever
 	}
 	var base gtid.Set
-	m.statement(statementLimit, func(s *mysqld) { s.requireAcks(a.Acks, timeout); base = s.db.executed },
+	m.statement(agent.StatementLimit, func(s *mysqld) { s.requireAcks(a.Acks, timeout); base = s.db.executed },
 		func(err string) {
 			if err == "" {
 				m.volume.record.acks = a.Acks
@@ -318,7 +318,7 @@ func (m *manager) askPrimary(a agent.AskPrimary) {
 	}
 	m.asking = true
 	var mine gtid.Set
-	m.statement(3*time.Second, func(s *mysqld) { mine = s.db.executed }, func(err string) {
+	m.statement(agent.AskLimit, func(s *mysqld) { mine = s.db.executed }, func(err string) {
 		if err != "" {
 			m.askedInVain(err)
 			return
@@ -338,7 +338,7 @@ func (m *manager) askWord() {
 	}
 	m.asking = true
 	sent := m.w.now
-	m.w.call(m.machine, apiMachine, 3*time.Second, func(reply func(func())) {
+	m.w.call(m.machine, apiMachine, agent.AskLimit, func(reply func(func())) {
 		s := m.w.api.cluster().status
 		upTo := len(m.w.api.logs[kindCluster])
 		reply(func() {
@@ -374,7 +374,7 @@ func (m *manager) askPeer(instance string, answer func(core.Report)) {
 		m.at(10*time.Millisecond, func() { m.askedInVain("no such host") })
 		return
 	}
-	m.w.call(m.machine, peer.machine, 3*time.Second, func(reply func(func())) {
+	m.w.call(m.machine, peer.machine, agent.AskLimit, func(reply func(func())) {
 		if peer.dead {
 			reply(func() { m.askedInVain("connection refused") })
 			return

@@ -61,12 +61,12 @@ func (k *shipper) mayGoOn() bool {
 func (k *shipper) fail(why string) {
 	k.m.w.cover.count("archive", "archiving ended: "+why)
 	k.m.tell("does not archive: %s", why)
-	k.over, k.again = true, k.m.w.now+archiveAgain
+	k.over, k.again = true, k.m.w.now+archive.BeginRetry
 }
 
 // later tries again, with growing pauses.
 func (k *shipper) later(do func()) {
-	k.pause = min(max(2*k.pause, 100*time.Millisecond), 30*time.Second)
+	k.pause = min(max(2*k.pause, archive.StoreRetryFirst), archive.StoreRetryMost)
 	if k.a.w.healing {
 		k.pause = min(k.pause, 5*time.Second)
 	}

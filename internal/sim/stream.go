@@ -6,11 +6,7 @@ import (
 
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
-)
-
-const (
-	orderDeadline = 10 * time.Second
-	refreshLimit  = 2 * time.Second
+	"cnmsql.co/internal/core/agent"
 )
 
 // words is what was heard of one instance.
@@ -101,7 +97,7 @@ func (st *statusStream) lost(why string) {
 	if was || isFirst {
 		op.wake()
 	}
-	st.pause = min(max(2*st.pause, 50*time.Millisecond), time.Second)
+	st.pause = min(max(2*st.pause, core.ReconnectFirst), core.ReconnectMost)
 	op.at(st.pause, st.connect)
 }
 
@@ -202,7 +198,7 @@ func (m *manager) tick() {
 			continue
 		}
 		st.ticking = true
-		next := st.begun + ((m.w.now-st.begun)/time.Second+1)*time.Second
+		next := st.begun + ((m.w.now-st.begun)/core.TellEvery+1)*core.TellEvery
 		m.at(next-m.w.now, func() {
 			if st.m != m {
 				return
@@ -302,7 +298,7 @@ func (st *statusStream) catchUp() {
 		return
 	}
 	w := op.w
-	last := st.begun + (w.now-2*time.Millisecond-st.begun)/time.Second*time.Second
+	last := st.begun + (w.now-2*time.Millisecond-st.begun)/core.TellEvery*core.TellEvery
 	if last <= st.heardAt {
 		return
 	}
@@ -310,7 +306,7 @@ func (st *statusStream) catchUp() {
 	if !known || !sameButPositions(&r, &m.last) {
 		return
 	}
-	for at := max(last-2*time.Second, st.heardAt+time.Second); at <= last; at += time.Second {
+	for at := max(last-2*core.TellEvery, st.heardAt+core.TellEvery); at <= last; at += core.TellEvery {
 		st.repeat(r, at)
 	}
 	st.heardAt = last
@@ -338,7 +334,7 @@ func (st *statusStream) repeat(r core.Report, at time.Duration) {
 
 // serverHeard is when mysqld had been asked last at a moment, since when it has said nothing else.
 func (m *manager) serverHeard(at time.Duration) time.Duration {
-	polled := m.pollBase + (at-m.pollBase)/pollInterval*pollInterval
+	polled := m.pollBase + (at-m.pollBase)/agent.PollEvery*agent.PollEvery
 	switch {
 	case m.serverAt > at:
 		return polled

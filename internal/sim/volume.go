@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"time"
-
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 	"cnmsql.co/internal/gtid"
@@ -123,6 +121,3 @@ func (v *volume) inUse() bool {
 	}
 	return false
 }
-
-// spaceCheck is how often a full volume is looked at again.
-const spaceCheck = 5 * time.Second

@@ -17,8 +17,9 @@ type vouching struct {
 	peers   map[string]*manager // standing connections
 }
 
-// freshLease is the age of a Lease up to which vouches do not matter.
-const freshLease = core.LeaseGrace - 4*time.Second
+// freshLease is the age of a Lease up to which the model asks for no vouches, where the product asks for them all the
+// time: a vouch that was given by then is too old to count when the Lease is.
+const freshLease = core.LeaseGrace - core.VouchLife - core.VouchEvery
 
 // keepVouched asks every peer once a second whether it counts on this primary;
 // while the lease is fresh nothing depends on the answers, and nobody is asked.

@@ -18,6 +18,9 @@ type watch struct {
 	changed  func(name string)
 }
 
+// watchLimit bounds the call by which a watch is begun.
+const watchLimit = 4 * time.Second
+
 // newWatch begins with a list that may be stale: an API server that has just come
 // up answers from its own cache.
 func newWatch(w *world, k kind, on int, stale time.Duration, changed func(name string)) *watch {
@@ -52,7 +55,7 @@ func (v *watch) connect(stale time.Duration) {
 		return
 	}
 	w := v.w
-	w.call(v.on, apiMachine, 4*time.Second, func(reply func(func())) {
+	w.call(v.on, apiMachine, watchLimit, func(reply func(func())) {
 		upTo := len(w.api.logs[v.kind])
 		for upTo > 0 && stale > 0 && w.api.logs[v.kind][upTo-1].at > w.now-stale {
 			upTo--

@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/core/agent"
 )
 
@@ -194,9 +195,6 @@ func (m *manager) noteTrouble(key, err string) {
 	m.armPoll()
 }
 
-// statementLimit bounds the statements of an action together.
-const statementLimit = 15 * time.Second
-
 // do carries out one action; done is called when it is over, with what failed.
 func (m *manager) do(a agent.Action, done func(err string)) {
 	switch a := a.(type) {
@@ -228,7 +226,7 @@ func (m *manager) do(a agent.Action, done func(err string)) {
 		done("")
 	case agent.DropAcks:
 		m.worker.interrupt = nil
-		m.statement(5*time.Second, func(s *mysqld) {
+		m.statement(agent.DropAcksLimit, func(s *mysqld) {
 			if len(s.semi.waiting) == 0 { // all are clients'
 				s.requireAcks(0, 0)
 			}
@@ -250,25 +248,25 @@ func (m *manager) do(a agent.Action, done func(err string)) {
 func (m *manager) doReplication(a agent.Action, done func(err string)) {
 	switch a := a.(type) {
 	case agent.StopReceiving:
-		m.statement(statementLimit, func(s *mysqld) { s.io.stop(); s.changed() }, done)
+		m.statement(agent.StatementLimit, func(s *mysqld) { s.io.stop(); s.changed() }, done)
 	case agent.FollowServer:
 		m.noteReceiving()
 		m.receiveTry = m.w.now
 		m.worker.interrupt = nil
-		m.statement(10*time.Second, func(s *mysqld) { s.followOutside() }, done)
+		m.statement(core.ReceiveStartLimit, func(s *mysqld) { s.followOutside() }, done)
 	case agent.BecomeWhole:
 		m.becomeWhole(done)
 	case agent.StartReceiving:
 		m.noteReceiving()
 		m.receiveTry = m.w.now
 		m.worker.interrupt = nil // not given up half way
-		m.statement(10*time.Second, func(s *mysqld) { s.io.start(); s.changed() }, done)
+		m.statement(core.ReceiveStartLimit, func(s *mysqld) { s.io.start(); s.changed() }, done)
 	case agent.StartApplying:
-		m.statement(statementLimit, func(s *mysqld) { s.startApplying() }, done)
+		m.statement(agent.StatementLimit, func(s *mysqld) { s.startApplying() }, done)
 	case agent.AcceptClients:
 		done("")
 	case agent.GiveAcks:
-		m.statement(statementLimit, func(s *mysqld) { s.semi.give = a.On; s.io.stop(); s.changed() }, done)
+		m.statement(agent.StatementLimit, func(s *mysqld) { s.semi.give = a.On; s.io.stop(); s.changed() }, done)
 	case agent.WaitApplied:
 		m.waitApplied(a, done)
 	case agent.Follow:
@@ -276,7 +274,7 @@ func (m *manager) doReplication(a agent.Action, done func(err string)) {
 		m.receiveTry = m.w.now
 		m.worker.interrupt = nil
 		var refused error
-		m.statement(10*time.Second, func(s *mysqld) { refused = s.follow(a) }, func(err string) {
+		m.statement(core.ReceiveStartLimit, func(s *mysqld) { refused = s.follow(a) }, func(err string) {
 			switch {
 			case err != "":
 			case refused != nil:
