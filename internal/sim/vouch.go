@@ -21,8 +21,8 @@ type vouching struct {
 // time: a vouch that was given by then is too old to count when the Lease is.
 const freshLease = core.LeaseGrace - core.VouchLife - core.VouchEvery
 
-// keepVouched asks every peer once a second whether it counts on this primary;
-// while the lease is fresh nothing depends on the answers, and nobody is asked.
+// keepVouched asks every peer once a second whether it counts on this primary. While the lease is fresh and
+// mysqld runs, nothing depends on the answers, and nobody is asked.
 func (m *manager) keepVouched() {
 	if m.vouches.asking {
 		return
@@ -35,7 +35,7 @@ func (m *manager) keepVouched() {
 			m.vouches.asking = false
 			return
 		}
-		if m.lease.epoch == 0 || m.w.now-m.lease.renewed > freshLease {
+		if m.lease.epoch == 0 || !f.Mysqld.Up || m.w.now-m.lease.renewed > freshLease {
 			m.askPeers(f)
 		}
 		m.at(core.VouchEvery, tick)
