@@ -11,7 +11,7 @@ import (
 // questionWords are those with which the name of a question begins.
 var questionWords = []string{"is", "was", "has", "had", "may", "can", "must", "needs", "awaits", "holds", "stays",
 	"reads", "serves", "stops", "lacks", "lags", "starves", "streams", "receives", "reaches", "accepts",
-	"goes", "knows"}
+	"goes", "knows", "keeps", "found", "loses"}
 
 // planning are the methods by which a plan is changed, see internal/core/draft.
 var planning = []string{"Do", "Doing", "Block", "Warn", "Announce", "Remark", "Tell", "RecheckAt", "again", "Forget"}

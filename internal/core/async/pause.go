@@ -81,7 +81,7 @@ func (d *decision) letCatchUp(op *core.Operation) bool {
 	}
 	has, most := target.Server.Executed, d.ForCatchUp(op)
 	lacks := source.Server.Executed.Subtract(has).Count()
-	takes, known := d.timeToApply(op, has, to.Report.NotBefore(), source, lacks)
+	takes, known := d.measureTimeToApply(op, has, to.Report.NotBefore(), source, lacks)
 	if lacks == 0 || d.hasReached(to, has, from, min(catchUpAge, most/2)) ||
 		known && takes <= min(d.Now.Sub(op.StartedAt)/catchUpShare, most) {
 		return true
@@ -91,11 +91,11 @@ func (d *decision) letCatchUp(op *core.Operation) bool {
 	return false
 }
 
-// timeToApply is how long the target, which had executed has when it was read, would take to
-// execute so many transactions more, as fast as it has done of late. It is not known before it has
-// executed all that the old primary had when this was first asked: who never gets that may be fast
-// with what comes after it.
-func (d *decision) timeToApply(op *core.Operation, has gtid.Set, read time.Time, source core.Report,
+// measureTimeToApply returns how long the target, which had executed has when it was read, would take to
+// execute so many transactions more, as fast as it has done of late, and keeps what it measured for the next
+// look. It is not known before the target has executed all that the old primary had when this was first asked:
+// who never gets that may be fast with what comes after it.
+func (d *decision) measureTimeToApply(op *core.Operation, has gtid.Set, read time.Time, source core.Report,
 	lacks uint64) (time.Duration, bool) {
 	c, applied := d.Observation.Carried.CatchUp, has.Count()
 	since := read.Sub(c.At)

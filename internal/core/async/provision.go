@@ -86,7 +86,7 @@ func (d *decision) keepPod(in *core.Instance, pod core.Pod, vol core.Volume) {
 	case pod.Terminating:
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
-	case d.KeepsData(in, d.holderWithData(), d.cannotSpare):
+	case d.KeepData(in, d.holderWithData(), d.cannotSpare):
 	case pod.Terminated || pod.Rejected || d.LosesItsPod(in) || d.IsCorrected(in, pod, d.givers()):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}

@@ -47,7 +47,10 @@ func (d *decision) route() {
 		case !takesWrites: // it is what it was until another is writable
 			role.Role = pod.Role
 		}
-		role.Routable = !fenced && d.routable(in, r)
+		role.Routable = !fenced && d.isRoutable(in, r)
+		if !fenced && d.lagsTooFar(in, r) {
+			d.TellLags(in.Name)
+		}
 		if role.Role != "" && (pod.Role != role.Role || pod.Routable != role.Routable) {
 			d.Do(role)
 		}
@@ -64,18 +67,21 @@ func (d *decision) labelsRestUntil() time.Time {
 	return d.LabelsRestUntil(p.WritableSince)
 }
 
-func (d *decision) routable(in *core.Instance, r core.Report) bool {
-	if _, ok := serving(in); !ok || slices.Contains(d.Status.Diverged, in.Name) {
-		return false
-	}
-	if in.Name == d.Status.Promotion.Instance {
-		return true
-	}
-	if r.Lagging && !d.lastReader(in.Name) {
-		d.TellLags(in.Name)
-		return false
-	}
-	return r.Server.Replication != nil
+// isReadable reports whether an instance serves reads that are not of another history.
+func (d *decision) isReadable(in *core.Instance) bool {
+	_, serves := serving(in)
+	return serves && !slices.Contains(d.Status.Diverged, in.Name)
+}
+
+// lagsTooFar reports whether a replica takes no reads for it lags, while others take them.
+func (d *decision) lagsTooFar(in *core.Instance, r core.Report) bool {
+	return d.isReadable(in) && in.Name != d.Status.Promotion.Instance && r.Lagging && !d.lastReader(in.Name)
+}
+
+// isRoutable reports whether an instance takes reads.
+func (d *decision) isRoutable(in *core.Instance, r core.Report) bool {
+	return d.isReadable(in) && !d.lagsTooFar(in, r) &&
+		(in.Name == d.Status.Promotion.Instance || r.Server.Replication != nil)
 }
 
 // mustReadHere reports whether a replica that was left out because it lags is the best there is.

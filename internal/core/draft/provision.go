@@ -119,11 +119,11 @@ func (d *Draft) LosesItsPod(in *core.Instance) bool {
 // VolumeGoes is why such an instance does not become primary.
 const VolumeGoes = "its PersistentVolumeClaim is gone or being deleted, so its data is lost when its Pod stops"
 
-// KeepsData reports whether an instance's Pod stays although its claim is gone or going, and tells why: the
-// data go with the Pod. The primary is known to have all that was acknowledged, and "" when there is none:
-// then nobody's go. In a switchover there is none for a moment. cannotSpare tells why a running instance cannot
-// be missed; "" when it can.
-func (d *Draft) KeepsData(in *core.Instance, primary string, cannotSpare func(*core.Instance) string) bool {
+// KeepData has an instance's Pod stay although its claim is gone or going, and tells why: the data go with the
+// Pod. It reports whether the Pod stays. The primary is known to have all that was acknowledged, and "" when there
+// is none: then nobody's go. In a switchover there is none for a moment. cannotSpare tells why a running instance
+// cannot be missed; "" when it can.
+func (d *Draft) KeepData(in *core.Instance, primary string, cannotSpare func(*core.Instance) string) bool {
 	vol, volKnown := in.Volume.Get()
 	pod, podKnown := in.Pod.Get()
 	isEmpty := in.SaysEmpty() || pod.NeverStarted && !vol.Bound

@@ -115,7 +115,7 @@ func (d *decision) pin() {
 	case d.g.Bootstrapped, d.g.Bootstrapper != "", d.seen.agreed, d.besideKept:
 	case d.isAdopting():
 		d.chooseAdopted()
-	case !d.foundData():
+	case !d.refuseSecondGroup():
 		d.beginGroup(d.Cluster.Name+"-1", "")
 	}
 }
@@ -134,10 +134,10 @@ func (d *decision) beginGroup(first, from string) {
 	d.Again = true
 }
 
-// foundData reports whether there may be data of a group, although the Cluster says that there
-// never was one, and tells what it waits for. The Cluster's status was lost then, and a group that
-// is made now would be a second one.
-func (d *decision) foundData() bool {
+// refuseSecondGroup has no group made where there may be data of one, although the Cluster says that there
+// never was any, and tells what it waits for. It reports whether that is so. The Cluster's status was lost
+// then, and a group that is made now would be a second one.
+func (d *decision) refuseSecondGroup() bool {
 	for i := range d.Instances {
 		in := &d.Instances[i]
 		r, known := in.Report.Get()

@@ -68,7 +68,7 @@ func (d *decision) keep(in *core.Instance) {
 		d.Do(core.CreatePod{Instance: in.Name, Ordinal: in.Ordinal, Image: d.ImageFor(in, d.givers())})
 	case !vol.Exists && pod.NeverStarted && !pod.Terminated && !pod.Rejected:
 		d.Do(core.CreateVolume{Instance: in.Name, Ordinal: in.Ordinal})
-	case !d.g.IsNew(in.Name) && d.KeepsData(in, d.seen.primary, d.cannotLose):
+	case !d.g.IsNew(in.Name) && d.KeepData(in, d.seen.primary, d.cannotLose):
 	case pod.Terminated, pod.Rejected, d.LosesItsPod(in), d.IsCorrected(in, pod, d.givers()):
 		d.Do(core.DeletePod{Instance: in.Name, UID: pod.UID, Reason: core.ReasonInstanceRestarted})
 	}
