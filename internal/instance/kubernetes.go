@@ -23,6 +23,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/apiconn"
 	"cnmsql.co/internal/core/agent"
+	"cnmsql.co/internal/layout"
 )
 
 // Kubernetes is what an instance reads and writes in the API server.
@@ -86,8 +87,6 @@ func newAPIServer(conf *rest.Config, namespace, cluster string, failed func(erro
 		failed:   failed,
 	}, nil
 }
-
-func (a *apiServer) leaseName() string { return a.name + "-primary" }
 
 // WatchCluster tries again every second while the API server is away: a change
 // of role may be waiting behind its return.
@@ -208,7 +207,7 @@ func (a *apiServer) RingDoorbell(ctx context.Context, pod, doorbellState string)
 func (a *apiServer) GetLease(ctx context.Context) (*coordination.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, agent.CallLimit)
 	defer cancel()
-	return a.leases.Get(ctx, a.leaseName(), metav1.GetOptions{})
+	return a.leases.Get(ctx, layout.PrimaryLease(a.name), metav1.GetOptions{})
 }
 
 func (a *apiServer) UpdateLease(ctx context.Context, l *coordination.Lease) (*coordination.Lease, error) {

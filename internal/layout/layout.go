@@ -110,6 +110,9 @@ func IsLine(value string) bool {
 	return utf8.ValidString(value) && !strings.ContainsFunc(value, unicode.IsControl)
 }
 
+// PrimaryLease is the name of the Lease that the primary of a cluster holds.
+func PrimaryLease(cluster string) string { return cluster + "-primary" }
+
 // InstanceHost is the DNS name under which the cluster's members reach an
 // instance, through its headless Service.
 func InstanceHost(instance, namespace string) string {

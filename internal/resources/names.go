@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"cnmsql.co/internal/layout"
 )
 
 // FieldManager is the owner of every field that the operator applies.
@@ -67,7 +69,7 @@ func (n Names) RecoverySecret() string { return string(n) + "-recovery" }
 func (n Names) ArchiveSecret() string { return string(n) + "-archive" }
 
 // Lease is the name of the Lease of the primary.
-func (n Names) Lease() string { return string(n) + "-primary" }
+func (n Names) Lease() string { return layout.PrimaryLease(string(n)) }
 
 // DisruptionBudget is the name of the PodDisruptionBudget.
 func (n Names) DisruptionBudget() string { return string(n) }
