@@ -10,24 +10,19 @@ import (
 	"strings"
 
 	"cnmsql.co/internal/core"
-)
-
-// Organizations in client certificates by which callers are told apart.
-const (
-	OrgOperator = "cnmsql:operator"
-	OrgInstance = "cnmsql:instance"
+	"cnmsql.co/internal/pki"
 )
 
 // NewHandler serves an Instance. The operator may command; a peer may only read
 // the status and ask for a vouch; everybody else is refused.
 func NewHandler(in Instance) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET "+PathStatus, allow(status(in), OrgOperator, OrgInstance))
-	mux.Handle("GET "+PathVouch, allow(vouch(in), OrgInstance))
-	mux.Handle("POST "+PathManager, allow(replaceManager(in), OrgOperator))
-	mux.Handle("POST "+PathOrder+"{verb}", allow(order(in), OrgOperator))
-	mux.Handle("POST "+PathCheck, allow(startCheck(in), OrgOperator))
-	mux.Handle("GET "+PathCheck, allow(checkReport(in), OrgOperator))
+	mux.Handle("GET "+PathStatus, allow(status(in), pki.OrgOperator, pki.OrgInstance))
+	mux.Handle("GET "+PathVouch, allow(vouch(in), pki.OrgInstance))
+	mux.Handle("POST "+PathManager, allow(replaceManager(in), pki.OrgOperator))
+	mux.Handle("POST "+PathOrder+"{verb}", allow(order(in), pki.OrgOperator))
+	mux.Handle("POST "+PathCheck, allow(startCheck(in), pki.OrgOperator))
+	mux.Handle("GET "+PathCheck, allow(checkReport(in), pki.OrgOperator))
 	return mux
 }
 

@@ -20,6 +20,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/pki"
 )
 
 func (w *world) get(n *node, port int, path string) (int, string) {
@@ -56,7 +57,7 @@ func TestProbesMetricsAndThosePermittedToCommand(t *testing.T) {
 		}
 	}
 
-	cert, key := w.ca.issue(t, control.OrgInstance, "127.0.7.9")
+	cert, key := w.ca.issue(t, pki.OrgInstance, "127.0.7.9")
 	leaf, err := tls.X509KeyPair([]byte(cert), []byte(key))
 	must(t, err)
 	pool := x509.NewCertPool()
@@ -227,7 +228,7 @@ func TestRotatedCertificatesAreShownOnBothInterfaces(t *testing.T) {
 	if admin := w.servedCertificate(one, ports[1]); before == "" || admin != before {
 		t.Fatalf("the certificates are %q and %q", before, admin)
 	}
-	cert, key := w.ca.issue(t, control.OrgInstance, one.opt.Listen)
+	cert, key := w.ca.issue(t, pki.OrgInstance, one.opt.Listen)
 	w.write(one.opt.Dirs.key(), key)
 	w.write(one.opt.Dirs.cert(), cert)
 	for _, port := range ports {

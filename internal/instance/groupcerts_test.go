@@ -6,6 +6,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/pki"
 )
 
 // give has all of them show leaves of one authority and trust these, and waits until each mysqld does.
@@ -15,7 +16,7 @@ func (w *world) give(signs *authority, trust string, nodes ...*node) {
 	before := map[*node]string{}
 	for _, n := range nodes {
 		before[n] = w.servedCertificate(n, n.opt.MySQLPort)
-		cert, key := signs.issue(w.t, control.OrgInstance, n.opt.Listen)
+		cert, key := signs.issue(w.t, pki.OrgInstance, n.opt.Listen)
 		w.write(n.opt.Dirs.ca(), trust)
 		w.write(n.opt.Dirs.key(), key)
 		w.write(n.opt.Dirs.cert(), cert)

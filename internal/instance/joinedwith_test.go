@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/pki"
 )
 
 // A member tells how the certificates that it joined with compare with its files, also where the manager
@@ -17,7 +17,7 @@ func TestAMemberComparesTheCertificatesThatItJoinedWith(t *testing.T) {
 	g := &membership{opt: Options{Dirs: Dirs{TLS: dir}}}
 	old, next := newAuthority(t), newAuthority(t)
 	give := func(signs *authority, trust string) {
-		cert, _ := signs.issue(t, control.OrgInstance, "db-1")
+		cert, _ := signs.issue(t, pki.OrgInstance, "db-1")
 		must(t, os.WriteFile(filepath.Join(dir, "ca.crt"), []byte(trust), 0o600))
 		must(t, os.WriteFile(filepath.Join(dir, "tls.crt"), []byte(cert), 0o600))
 	}

@@ -16,6 +16,7 @@ import (
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/crowd"
 	"cnmsql.co/internal/crowd/crowdtest"
+	"cnmsql.co/internal/pki"
 )
 
 // listening is an instance whose manager serves its three ports, and does nothing else.
@@ -93,7 +94,7 @@ func TestAPortOfAnInstanceWaitsForNobodyForLong(t *testing.T) {
 // TestTheControlAPITellsCallersItsLimits reads the settings with which a connection of HTTP/2 begins.
 func TestTheControlAPITellsCallersItsLimits(t *testing.T) {
 	w, n, _ := listening(t)
-	cert, key := w.ca.issue(t, control.OrgInstance, "db-2")
+	cert, key := w.ca.issue(t, pki.OrgInstance, "db-2")
 	leaf, err := tls.X509KeyPair([]byte(cert), []byte(key))
 	must(t, err)
 	conn, err := tls.Dial("tcp", n.at(n.opt.ControlPort), &tls.Config{MinVersion: tls.VersionTLS13,

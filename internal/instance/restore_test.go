@@ -18,9 +18,9 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/backup"
 	"cnmsql.co/internal/clone"
-	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
+	"cnmsql.co/internal/pki"
 	"cnmsql.co/internal/recovery"
 	"cnmsql.co/internal/seal"
 	"cnmsql.co/internal/store"
@@ -58,7 +58,7 @@ func (w *world) backUpWhile(n *node, s store.Store, do func()) *backup.Manifest 
 // tlsOfJob is with what the Job of a Backup reaches an instance.
 func (w *world) tlsOfJob(n *node) *tls.Config {
 	w.t.Helper()
-	cert, key := w.ca.issue(w.t, control.OrgInstance, "backup")
+	cert, key := w.ca.issue(w.t, pki.OrgInstance, "backup")
 	leaf, err := tls.X509KeyPair([]byte(cert), []byte(key))
 	must(w.t, err)
 	pool := x509.NewCertPool()

@@ -24,6 +24,7 @@ import (
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/control"
 	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/pki"
 )
 
 // world is a cluster of real managers and real servers on loopback addresses,
@@ -189,7 +190,7 @@ func (w *world) prepare(n int) *node {
 	for _, p := range []string{d.Run, d.Tmp, d.Meta} {
 		must(w.t, os.MkdirAll(p, 0o755))
 	}
-	cert, key := w.ca.issue(w.t, control.OrgInstance, nd.opt.Listen)
+	cert, key := w.ca.issue(w.t, pki.OrgInstance, nd.opt.Listen)
 	w.write(d.TLS+"/ca.crt", w.ca.pem)
 	w.write(d.TLS+"/tls.crt", cert)
 	w.write(d.TLS+"/tls.key", key)
@@ -296,7 +297,7 @@ func (w *world) tryOrder(n *node, o control.Order) (control.Snapshot, error) {
 }
 
 func (w *world) client(n *node) *control.Client {
-	cert, key := w.ca.issue(w.t, control.OrgOperator, "operator")
+	cert, key := w.ca.issue(w.t, pki.OrgOperator, "operator")
 	leaf, err := tls.X509KeyPair([]byte(cert), []byte(key))
 	must(w.t, err)
 	pool := x509.NewCertPool()

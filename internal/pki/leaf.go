@@ -15,8 +15,14 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+)
 
-	"cnmsql.co/internal/control"
+// Organizations in certificates, by which a server tells callers apart.
+const (
+	OrgOperator = "cnmsql:operator"
+	OrgInstance = "cnmsql:instance"
+	// OrgBackup opens no route of the control API.
+	OrgBackup = "cnmsql:backup"
 )
 
 // Leaf is who a certificate is for. Every leaf may be used by a server and by a
@@ -37,7 +43,7 @@ func (l *Leaf) lives() time.Duration { return cmp.Or(l.life, leafLife) }
 func InstanceLeaf(instance, namespace string, services ...string) Leaf {
 	leaf := Leaf{
 		Name:         instance,
-		Organization: control.OrgInstance,
+		Organization: OrgInstance,
 		DNSNames:     []string{"localhost"},
 		IPs:          []net.IP{net.IPv4(127, 0, 0, 1).To4(), net.IPv6loopback},
 	}
@@ -63,15 +69,14 @@ func (l *Leaf) Add(names ...string) {
 	}
 }
 
-// BackupLeaf is the certificate by which the Job of a backup is let in by mysqld. It opens
-// no route of the control API.
+// BackupLeaf is the certificate by which the Job of a backup is let in by mysqld.
 func BackupLeaf() Leaf {
-	return Leaf{Name: "backup", Organization: "cnmsql:backup"}
+	return Leaf{Name: "backup", Organization: OrgBackup}
 }
 
 // OperatorLeaf is the certificate by which the operator is known to instances.
 func OperatorLeaf() Leaf {
-	return Leaf{Name: "operator", Organization: control.OrgOperator, life: OperatorLife}
+	return Leaf{Name: "operator", Organization: OrgOperator, life: OperatorLife}
 }
 
 // Issue makes a certificate for a leaf. It is good for a year (OperatorLife for the operator's), and ends with its

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"cnmsql.co/internal/control"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -74,7 +72,7 @@ func TestTheOperatorsCertificateIsGoodForTwoDays(t *testing.T) {
 func TestTheOperatorIsKnownByItsOrganization(t *testing.T) {
 	ca := newCA(t)
 	_, cert := issue(t, ca, OperatorLeaf())
-	if got := cert.Subject.Organization; len(got) != 1 || got[0] != control.OrgOperator {
+	if got := cert.Subject.Organization; len(got) != 1 || got[0] != OrgOperator {
 		t.Errorf("organization is %v", got)
 	}
 	_, err := cert.Verify(x509.VerifyOptions{Roots: ca.Pool(), CurrentTime: now,

@@ -201,6 +201,7 @@ var forbidden = []struct{ dir, imports, why string }{
 	{"internal/core/group/", "cnmsql.co/internal/core/async", "a topology knows nothing of the other; what both need " +
 		"is in core or core/draft"},
 	{"internal/gtid/", "cnmsql.co/", "gtid knows nothing but GTIDs"},
+	{"internal/pki/", "cnmsql.co/", "pki knows nothing but certificates, and whom they name"},
 	{"internal/", "cnmsql.co/internal/operator", "nothing imports the operator"},
 	{"internal/", "cnmsql.co/internal/instance", "nothing imports the instance manager"},
 	{"api/", "cnmsql.co/internal", "the API knows nothing of how it is carried out"},
