@@ -10,9 +10,6 @@ import (
 // chooseAdopted promotes one of those whose volumes were kept of a deleted Cluster. From then on the cluster
 // counts as one that had a primary.
 func (d *decision) chooseAdopted() {
-	if d.Cluster.Problem != nil || d.IsBlocked() {
-		return
-	}
 	lead, accepted, others := d.ChooseAdopted(d.mayLack)
 	if lead == nil {
 		return

@@ -20,8 +20,12 @@ type adopted struct {
 // holds all that the others hold, and is of the history in which their group went on last. All of them must
 // be heard, for each may hold writes that no other has. Those of another history are removed before,
 // with their volumes kept: what stands there under the numbers of the others may be something else. It is nil
-// until that is so; accepted tells whether a human named the one. others hold what it lacks.
+// until that is so, and while something hinders the Cluster; accepted tells whether a human named the one. others
+// hold what it lacks.
 func (d *Draft) ChooseAdopted(lacks func(core.Report) bool) (lead *core.Instance, accepted bool, others []string) {
+	if d.Cluster.Problem != nil || d.IsBlocked() {
+		return nil, false, nil
+	}
 	all, unheard := d.adoptedVolumes()
 	if unheard != "" {
 		if d.Cluster.Override != nil { // it was given for what is known now

@@ -15,9 +15,6 @@ func (d *decision) isAdopting() bool {
 // chooseAdopted has one of those make the group whose volumes were kept. It is a new group, of another name: what
 // may be left of the former one neither finds this group nor gives the same GTIDs as it.
 func (d *decision) chooseAdopted() {
-	if d.Cluster.Problem != nil || d.IsBlocked() {
-		return
-	}
 	lead, accepted, others := d.ChooseAdopted(func(r core.Report) bool { return r.MayLack })
 	if lead == nil {
 		return
