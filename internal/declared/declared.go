@@ -121,8 +121,15 @@ func SourceAddress(spec *v1alpha1.ClusterSpec) string {
 	if from == nil || len(from.ConnectionParameters) == 0 {
 		return ""
 	}
-	is := from.ConnectionParameters
-	return net.JoinHostPort(string(is["host"]), cmp.Or(string(is["port"]), strconv.Itoa(layout.MySQLPort)))
+	return net.JoinHostPort(string(from.ConnectionParameters["host"]), strconv.Itoa(ServerPort(from)))
+}
+
+// ServerPort is the port of an external server. The API server takes none that is no number.
+func ServerPort(e *v1alpha1.ExternalCluster) int {
+	if port, err := strconv.Atoi(string(e.ConnectionParameters["port"])); err == nil {
+		return port
+	}
+	return layout.MySQLPort
 }
 
 // Source is what spec.bootstrap.recovery.source names; nil when it names nothing, or nothing that there is.

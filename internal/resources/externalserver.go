@@ -1,21 +1,15 @@
 package resources
 
 import (
-	"strconv"
-
 	"cnmsql.co/api/v1alpha1"
-	"cnmsql.co/internal/layout"
+	"cnmsql.co/internal/declared"
 	"cnmsql.co/internal/recovery"
 )
 
 // ServerOf is a running server of spec.externalClusters, as an instance is told of it.
 func ServerOf(e *v1alpha1.ExternalCluster) *recovery.Server {
 	is := func(name string) string { return string(e.ConnectionParameters[name]) }
-	port, err := strconv.Atoi(is("port"))
-	if err != nil { // it is absent: the API server takes nothing else that is no number
-		port = layout.MySQLPort
-	}
-	return &recovery.Server{Name: e.Name, Host: is("host"), Port: port, User: is("user"),
+	return &recovery.Server{Name: e.Name, Host: is("host"), Port: declared.ServerPort(e), User: is("user"),
 		AnyName: is("sslmode") == "verify-ca"}
 }
 
