@@ -164,11 +164,6 @@ func (c *Cluster) Size() int {
 	return len(c.Members)
 }
 
-// Acknowledges reports whether the instance acknowledges the commits of its source.
-func (c *Cluster) Acknowledges(name string) bool {
-	return c.Durability.Awaits() && c.IsMember(name)
-}
-
 // KeepsRelayLogs reports whether the instance keeps its relay logs when its mysqld ends: what it has acknowledged
 // may be in them alone. An election counts on that for as long as the promise of the promotion stands, also where
 // the spec does not ask for it any more.

@@ -256,13 +256,3 @@ func acceptClients(f *Facts) []Action {
 	}
 	return nil
 }
-
-// giveAcks has mysqld acknowledge if this instance is counted, and only then. That takes effect
-// from the next connection on.
-func giveAcks(f *Facts) []Action {
-	wish := f.Cluster.Acknowledges(f.Me)
-	if f.Server.SemiSync.ReplicaEnabled == wish {
-		return nil
-	}
-	return []Action{GiveAcks{wish}}
-}
