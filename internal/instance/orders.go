@@ -148,7 +148,7 @@ func (m *manager) orderClone(donor string) error {
 
 // orderAcks sets the acknowledgements of the primary of this very epoch.
 func (m *manager) orderAcks(ctx context.Context, o control.SetAcks) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, agent.AcksOrderLimit)
 	defer cancel()
 	return m.worker.submit(ctx, func() error {
 		if no := agent.RefusesAsPrimary(m.writable(), o.Epoch); no != nil {

@@ -55,7 +55,7 @@ func (m *manager) order(o control.Order, done func(err string)) {
 				over()
 				return
 			}
-			m.requireAcks(a, func(err string) { done(err); over() })
+			m.requireAcks(a, agent.AcksOrderLimit, func(err string) { done(err); over() })
 		})
 	default:
 		m.w.fail("model", "the model does not know the order %s", o.Verb())

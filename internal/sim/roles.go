@@ -233,7 +233,7 @@ func (m *manager) becomePrimary(a agent.BecomePrimary, done func(string)) {
 			done(err)
 			return
 		}
-		m.requireAcks(agent.Awaits{Epoch: a.Epoch, Acks: a.Acks}, func(err string) {
+		m.requireAcks(agent.Awaits{Epoch: a.Epoch, Acks: a.Acks}, agent.StatementLimit, func(err string) {
 			if err != "" || m.worker.runs != run {
 				done(err)
 				return
@@ -283,7 +283,7 @@ func (m *manager) open(epoch int64, done func(string)) {
 }
 
 // requireAcks remembers the number before it is applied.
-func (m *manager) requireAcks(a agent.Awaits, done func(string)) {
+func (m *manager) requireAcks(a agent.Awaits, limit time.Duration, done func(string)) {
 	r := &m.volume.record
 	forEver := m.view.WaitsForEver()
 	promised, begins := r.promised().Before(a, forEver && a.Acks > 0 || m.w.mut.TailAlways, m.mayWrite)
@@ -295,7 +295,7 @@ func (m *manager) requireAcks(a agent.Awaits, done func(string)) {
 		timeout = forever
 	}
 	var base gtid.Set
-	m.statement(agent.StatementLimit, func(s *mysqld) { s.requireAcks(a.Acks, timeout); base = s.db.executed },
+	m.statement(limit, func(s *mysqld) { s.requireAcks(a.Acks, timeout); base = s.db.executed },
 		func(err string) {
 			if err == "" {
 				m.volume.record.acks = a.Acks
@@ -317,6 +317,7 @@ func (m *manager) askPrimary(a agent.AskPrimary) {
 		return
 	}
 	m.asking = true
+	until := m.w.now + agent.AskLimit
 	var mine gtid.Set
 	m.statement(agent.AskLimit, func(s *mysqld) { mine = s.db.executed }, func(err string) {
 		if err != "" {
@@ -324,7 +325,7 @@ func (m *manager) askPrimary(a agent.AskPrimary) {
 			return
 		}
 		at := m.w.now
-		m.askPeer(a.Instance, func(r core.Report) {
+		m.askPeer(a.Instance, until, func(r core.Report) {
 			m.primary = a.Answered(r, mine, m.moment(at))
 		})
 	})
@@ -367,14 +368,14 @@ func (m *manager) askedInVain(why string) {
 	m.update()
 }
 
-// askPeer asks another instance's manager for a report taken now.
-func (m *manager) askPeer(instance string, answer func(core.Report)) {
+// askPeer asks another instance's manager for a report taken now. It waits until a moment.
+func (m *manager) askPeer(instance string, until time.Duration, answer func(core.Report)) {
 	peer := m.w.managerOf(instance)
 	if peer == nil {
 		m.at(10*time.Millisecond, func() { m.askedInVain("no such host") })
 		return
 	}
-	m.w.call(m.machine, peer.machine, agent.AskLimit, func(reply func(func())) {
+	m.w.call(m.machine, peer.machine, until-m.w.now, func(reply func(func())) {
 		if peer.dead {
 			reply(func() { m.askedInVain("connection refused") })
 			return

@@ -21,6 +21,8 @@ const (
 	OpenLimit = 5 * time.Second
 	// DropAcksLimit bounds the statements that end the wait for acknowledgements on a replica.
 	DropAcksLimit = 5 * time.Second
+	// AcksOrderLimit bounds an order to wait for another number of acknowledgements.
+	AcksOrderLimit = 5 * time.Second
 	// ReceiveStopLimit bounds stopping to receive, which is promised to the operator.
 	ReceiveStopLimit = 5 * time.Second
 	// AppliedLimit bounds one wait for what is received to be applied. It is decided again after each.
