@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -17,6 +18,10 @@ func TestAnInstanceGoesOnWithTheParametersOfBefore(t *testing.T) {
 	one := w.start(1)
 	w.grant("db-1", core.ProofBootstrap, "", "", 0)
 	w.awaitPrimary(one, 1)
+	w.await(one, "what it serves with is kept", func(core.Report) bool {
+		_, err := os.Stat(one.opt.Dirs.acceptedFile())
+		return err == nil
+	})
 	w.kube.edit(func(c *v1alpha1.Cluster) {
 		c.Generation++
 		c.Spec.MySQL.Parameters = map[string]string{"max-connections": "88", "max-conections": "99"}
