@@ -78,6 +78,7 @@ func (r *GapReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 			return ctrl.Result{}, err
 		}
 		if create, wake := why.due(r.Now(), all); !create {
+			r.refused.Delete(req.NamespacedName)
 			return ctrl.Result{RequeueAfter: wake}, nil
 		}
 	}
@@ -91,7 +92,7 @@ type cause struct {
 	// infix of the Backup's name, and the reason of the event that tells of it.
 	infix  string
 	reason core.Reason
-	// what is so, what the Backup is for, and what nobody can do without it.
+	// what is so, what the Backup is for, and what is so without it.
 	what, helps, without string
 }
 
@@ -103,7 +104,8 @@ func causeOf(c *v1alpha1.Cluster) *cause {
 	}
 	if gap.MissingSince != nil {
 		return &cause{infix: "gap", reason: core.ReasonGapBackup, what: whatLacks(gap),
-			helps: "from which one can restore what was written since", without: "restore what was written since",
+			helps:   "from which one can restore what was written since",
+			without: "nobody can restore what was written since",
 			due: func(now time.Time, all []backup.Taken) (bool, time.Duration) {
 				return backup.AfterGap(GapOf(gap), now, all)
 			}}
@@ -118,7 +120,7 @@ func causeOf(c *v1alpha1.Cluster) *cause {
 	return &cause{infix: "step", reason: core.ReasonStepBackup,
 		what:    "all instances run MySQL " + running[0] + ", and the newest backup is of an older series",
 		helps:   "with which a restore to a later moment begins",
-		without: "restore to a later moment but through a server of the older series",
+		without: "a restore to a later moment begins on a server of the older series",
 		due: func(now time.Time, all []backup.Taken) (bool, time.Duration) {
 			return backup.AfterStep(running, now, all)
 		}}
@@ -152,7 +154,7 @@ func (r *GapReconciler) tellRefused(c *v1alpha1.Cluster, why *cause, refusal str
 		return
 	}
 	tell.Event(r.Recorder, c, core.Event{Warning: true, Reason: core.ReasonGapBackupRefused, Message: fmt.Sprintf(
-		"%s, and nobody can %s: the API server refuses the Backup that would help: %s. See the quotas and the "+
+		"%s, and %s: the API server refuses the Backup that would help: %s. See the quotas and the "+
 			"admission policies of the namespace, or create a Backup yourself; it is tried again each minute",
 		why.what, why.without, refusal)})
 }
