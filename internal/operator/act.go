@@ -310,8 +310,12 @@ func (a *actor) deleteOnly(ctx context.Context, c *v1alpha1.Cluster, obj client.
 	}
 	obj.SetNamespace(c.Namespace)
 	obj.SetName(name)
-	is := types.UID(uid)
-	err = a.client.Delete(ctx, obj, client.Preconditions{UID: &is})
+	return deleteThis(ctx, a.client, obj, types.UID(uid))
+}
+
+// deleteThis deletes an object if it is still this very one. It tells whether another one is there.
+func deleteThis(ctx context.Context, at client.Client, obj client.Object, uid types.UID) (another bool, err error) {
+	err = at.Delete(ctx, obj, client.Preconditions{UID: &uid})
 	if apierrors.IsConflict(err) {
 		return true, nil
 	}

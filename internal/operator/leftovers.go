@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
@@ -84,10 +83,6 @@ func (p *prerequisites) remove(ctx context.Context, c *v1alpha1.Cluster, kind cl
 	if obj == nil || err != nil {
 		return unlessTaken(err)
 	}
-	uid := obj.GetUID()
-	err = p.client.Delete(ctx, obj, client.Preconditions{UID: &uid})
-	if apierrors.IsConflict(err) {
-		return nil // it is another by now
-	}
-	return client.IgnoreNotFound(err)
+	_, err = deleteThis(ctx, p.client, obj, obj.GetUID())
+	return err
 }
