@@ -3,6 +3,7 @@ package backups
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,8 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"cnmsql.co/api/v1alpha1"
@@ -44,10 +48,49 @@ const refusedPause = time.Minute
 // SetupWithManager wakes the GapReconciler for a Cluster and for its Backups.
 func (r *GapReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("archivegap").
-		For(&v1alpha1.Cluster{}).
-		Watches(&v1alpha1.Backup{}, handler.EnqueueRequestsFromMapFunc(clusterOf)).
+		For(&v1alpha1.Cluster{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: changesCause})).
+		Watches(&v1alpha1.Backup{}, handler.EnqueueRequestsFromMapFunc(clusterOf),
+			builder.WithPredicates(predicate.Funcs{UpdateFunc: changesTaken})).
 		WithOptions(queue.Unmeasured()).
 		Complete(r)
+}
+
+// changesCause reports whether the change of a Cluster may change causeOf it, for which all Backups of
+// its namespace are looked at.
+func changesCause(e event.UpdateEvent) bool {
+	before, isCluster := e.ObjectOld.(*v1alpha1.Cluster)
+	after, isStill := e.ObjectNew.(*v1alpha1.Cluster)
+	if !isCluster || !isStill {
+		return true
+	}
+	return before.UID != after.UID || before.Generation != after.Generation ||
+		!before.DeletionTimestamp.Equal(after.DeletionTimestamp) ||
+		archiveOf(before) != archiveOf(after) ||
+		!slices.Equal(before.Status.InstanceNames, after.Status.InstanceNames) ||
+		!slices.Equal(runningOf(before), runningOf(after))
+}
+
+// archiveOf is what a cause has of the archive; what was archived last changes all the time.
+func archiveOf(c *v1alpha1.Cluster) (out struct {
+	told           bool
+	place, missing string
+	since          int64
+}) {
+	if is := c.Status.ContinuousArchiving; is != nil {
+		out.told, out.place, out.missing = true, is.Place, is.Missing
+		if is.MissingSince != nil {
+			out.since = is.MissingSince.UnixNano()
+		}
+	}
+	return out
+}
+
+// runningOf are the versions of the instances that report one, in their order.
+func runningOf(c *v1alpha1.Cluster) (out []string) {
+	for _, in := range c.Status.InstancesReported {
+		out = append(out, in.Version)
+	}
+	return out
 }
 
 func clusterOf(_ context.Context, obj client.Object) []reconcile.Request {
@@ -110,10 +153,7 @@ func causeOf(c *v1alpha1.Cluster) *cause {
 				return backup.AfterGap(GapOf(gap), now, all)
 			}}
 	}
-	var running []string
-	for _, in := range c.Status.InstancesReported {
-		running = append(running, in.Version)
-	}
+	running := runningOf(c)
 	if len(running) != len(c.Status.InstanceNames) || len(running) == 0 {
 		return nil
 	}

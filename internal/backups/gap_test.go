@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"cnmsql.co/api/v1alpha1"
 )
@@ -133,6 +134,75 @@ func TestABackupAfterAGapThatIsRefusedIsToldOnce(t *testing.T) {
 	}
 	if told := w.Events(); len(told) != 1 || !strings.Contains(told[0], "Normal BackupAfterGap ") {
 		t.Errorf("told %q", told)
+	}
+}
+
+// A Backup that is no longer wanted was not refused any more: what is refused later is told again.
+func TestARefusalIsToldAgainOnceNoBackupWasDue(t *testing.T) {
+	c := aCluster()
+	c.Spec.Backup.ContinuousArchiving = &v1alpha1.ContinuousArchivingSpec{Enabled: true}
+	found := metav1.NewTime(backupDay)
+	gap := &v1alpha1.ContinuousArchivingStatus{Enabled: true, Missing: "a:1-5", MissingSince: &found}
+	c.Status.ContinuousArchiving = gap
+	w := newBackupWorld(t, c)
+	w.Refuse = apierrors.NewForbidden(schema.GroupResource{Resource: "backups"}, "a", errors.New("exceeded quota"))
+	r := &GapReconciler{Client: w, Live: w, Recorder: w.Recorder(), Now: w.Now}
+	looks := func() int {
+		t.Helper()
+		w.reconcile(r, "db")
+		return len(w.Events())
+	}
+	if first, second := looks(), looks(); first != 1 || second != 0 {
+		t.Fatalf("told %d times, and %d times again", first, second)
+	}
+	refusal := w.Refuse
+	w.Refuse = nil
+	theirs := aBackup("theirs")
+	theirs.CreationTimestamp = found
+	w.Must(w.Create(t.Context(), theirs))
+	w.Refuse = refusal
+	if told := looks(); told != 0 {
+		t.Errorf("told %d times while a Backup is under way", told)
+	}
+	w.Must(w.Delete(t.Context(), theirs))
+	if told := looks(); told != 1 {
+		t.Errorf("told %d times once none is under way any more", told)
+	}
+}
+
+// Who looks for a cause lists Backups, and the status of a Cluster is written every few seconds.
+func TestWhatHasACauseOfABackupLookedFor(t *testing.T) {
+	at, later := metav1.NewTime(backupDay), metav1.NewTime(backupDay.Add(time.Minute))
+	archiving := func(change func(*v1alpha1.ContinuousArchivingStatus)) func(*v1alpha1.Cluster) {
+		return func(c *v1alpha1.Cluster) { change(c.Status.ContinuousArchiving) }
+	}
+	for name, of := range map[string]struct {
+		change func(*v1alpha1.Cluster)
+		wakes  bool
+	}{
+		"nothing":     {func(*v1alpha1.Cluster) {}, false},
+		"its primary": {func(c *v1alpha1.Cluster) { c.Status.PrimaryEpoch++ }, false},
+		"another part": {archiving(func(s *v1alpha1.ContinuousArchivingStatus) {
+			s.LastArchivedTime, s.LastArchivedBinlog = &later, "binlog.000009"
+		}), false},
+		"a gap":       {archiving(func(s *v1alpha1.ContinuousArchivingStatus) { s.MissingSince = &at }), true},
+		"what lacks":  {archiving(func(s *v1alpha1.ContinuousArchivingStatus) { s.Missing = "a:1" }), true},
+		"the store":   {archiving(func(s *v1alpha1.ContinuousArchivingStatus) { s.Place = "s3://other" }), true},
+		"no archive":  {func(c *v1alpha1.Cluster) { c.Status.ContinuousArchiving = nil }, true},
+		"a version":   {func(c *v1alpha1.Cluster) { c.Status.InstancesReported[0].Version = "9.7.4" }, true},
+		"an instance": {func(c *v1alpha1.Cluster) { c.Status.InstanceNames = []string{"db-1", "db-2"} }, true},
+		"its spec":    {func(c *v1alpha1.Cluster) { c.Generation++ }, true},
+		"its end":     {func(c *v1alpha1.Cluster) { c.DeletionTimestamp = &at }, true},
+		"another":     {func(c *v1alpha1.Cluster) { c.UID = "other" }, true},
+	} {
+		before := aCluster()
+		before.Status.ContinuousArchiving = &v1alpha1.ContinuousArchivingStatus{Enabled: true, LastArchivedTime: &at}
+		before.Status.InstanceNames = []string{"db-1"}
+		before.Status.InstancesReported = []v1alpha1.InstanceStatus{{Name: "db-1", Version: "8.4.6"}}
+		after := before.DeepCopy()
+		if of.change(after); changesCause(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) != of.wakes {
+			t.Errorf("a Cluster, of which changes %s: looked for is %t", name, !of.wakes)
+		}
 	}
 }
 

@@ -91,7 +91,9 @@ func changesTaken(e event.UpdateEvent) bool {
 	}
 	return before.UID != after.UID || before.Status.Phase != after.Status.Phase ||
 		!before.DeletionTimestamp.Equal(after.DeletionTimestamp) ||
-		!before.Status.StartedAt.Equal(after.Status.StartedAt) || !before.Status.StoppedAt.Equal(after.Status.StoppedAt)
+		!before.Status.StartedAt.Equal(after.Status.StartedAt) ||
+		!before.Status.StoppedAt.Equal(after.Status.StoppedAt) ||
+		before.Status.BeginGTID != after.Status.BeginGTID || before.Status.ServerVersion != after.Status.ServerVersion
 }
 
 func archiveMergedBy(_ context.Context, job client.Object) []reconcile.Request {

@@ -304,6 +304,8 @@ func TestWhatHasTheMergingOfAnArchiveLookedAt(t *testing.T) {
 		"its phase":    {func(b *v1alpha1.Backup) { b.Status.Phase = v1alpha1.BackupFailed }, true},
 		"its begin":    {func(b *v1alpha1.Backup) { b.Status.StartedAt = &at }, true},
 		"its end":      {func(b *v1alpha1.Backup) { b.Status.StoppedAt = &at }, true},
+		"what it has":  {func(b *v1alpha1.Backup) { b.Status.BeginGTID = "a:1" }, true},
+		"its server":   {func(b *v1alpha1.Backup) { b.Status.ServerVersion = "9.7.4" }, true},
 		"its deletion": {func(b *v1alpha1.Backup) { b.DeletionTimestamp = &at }, true},
 		"another":      {func(b *v1alpha1.Backup) { b.UID = "other" }, true},
 	} {
