@@ -23,6 +23,7 @@ import (
 	"cnmsql.co/internal/store"
 	"cnmsql.co/test/backupbench/figures"
 	"cnmsql.co/test/machine"
+	"cnmsql.co/test/shares"
 )
 
 // job is a backup or a restore, which a process of its own does, so that its memory is of
@@ -39,6 +40,8 @@ type job struct {
 	Nowhere bool
 	// OnReplica: it computes where a replica does that has a core of its own.
 	OnReplica bool
+	// Share is the path of the control group that it computes in; "" for none.
+	Share string
 }
 
 // outcome is what the process tells.
@@ -89,6 +92,11 @@ func beChild(ctx context.Context, text string) error {
 	}
 	if j.OnReplica {
 		if err := pin(os.Getpid(), coreOfReplica); err != nil {
+			return err
+		}
+	}
+	if j.Share != "" {
+		if err := shares.Enter(j.Share, os.Getpid()); err != nil {
 			return err
 		}
 	}

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"cnmsql.co/test/shares"
 )
 
 const (
@@ -15,38 +18,52 @@ const (
 )
 
 // commits measures single-row inserts of the server that is backed up.
-func (s *stage) commits(ctx context.Context) error { return s.commitsOf(ctx, "", "a backup", s.donor) }
+func (s *stage) commits(ctx context.Context) error {
+	return errors.Join(s.commitsAlone(ctx, ""), s.commitsDuring(ctx, "during a backup", s.donor, nil))
+}
 
-// commitsOf measures single-row inserts alone, and while a server is backed up to each store.
-func (s *stage) commitsOf(ctx context.Context, of, backup string, donor *server) error {
-	first := len(s.Commits)
+// commitsAlone measures single-row inserts while nothing else happens.
+func (s *stage) commitsAlone(ctx context.Context, of string) error {
 	s.begin()
 	within, cancel := context.WithTimeout(ctx, alone)
+	defer cancel()
 	took, err := s.donor.inserts(within)
-	cancel()
 	if err != nil {
 		return err
 	}
-	s.AddCommits(of+"no backup", took)
+	s.addCommits(of+"no backup", took)
+	return nil
+}
+
+// commitsDuring measures them while a server is backed up to each store; whose is the share of the
+// cores that the backup has, nil if it has none.
+func (s *stage) commitsDuring(ctx context.Context, what string, donor *server, whose *shares.Share) error {
 	for _, store := range []string{"directory", "S3"} {
-		if took, err = s.insertsDuring(ctx, store, donor); err != nil {
+		j, err := s.jobOf(store, fmt.Sprintf("inserts-%d", len(s.Commits)), donor)
+		if err != nil {
 			return err
 		}
-		s.AddCommits(of+"during "+backup+" to "+store, took)
-	}
-	for _, c := range s.Commits[first:] {
-		say("inserts, %s: median %.2f ms, p99 %.2f ms", c.What, 1000*c.Median, 1000*c.P99)
+		j.OnReplica = donor == s.replica
+		if whose != nil {
+			j.Share = whose.Path()
+		}
+		took, err := s.insertsDuring(ctx, j)
+		if err != nil {
+			return err
+		}
+		s.addCommits(what+" to "+store, took)
 	}
 	return nil
 }
 
+func (s *stage) addCommits(what string, took []time.Duration) {
+	s.AddCommits(what, took)
+	c := s.Commits[len(s.Commits)-1]
+	say("inserts, %s: median %.2f ms, p99 %.2f ms", c.What, 1000*c.Median, 1000*c.P99)
+}
+
 // insertsDuring takes a backup, and inserts until it is taken.
-func (s *stage) insertsDuring(ctx context.Context, store string, donor *server) ([]time.Duration, error) {
-	j, err := s.jobOf(store, fmt.Sprintf("inserts-%d", len(s.Commits)), donor)
-	if err != nil {
-		return nil, err
-	}
-	j.OnReplica = donor == s.replica
+func (s *stage) insertsDuring(ctx context.Context, j job) ([]time.Duration, error) {
 	s.begin()
 	within, cancel := context.WithCancel(ctx)
 	taken := make(chan error, 1)

@@ -72,7 +72,7 @@ func (s *stage) measure(ctx context.Context) error {
 		s.restoreFrom("directory", true, ""), s.restoreFrom("S3", true, ""), s.remove(true),
 		s.backupTo(nowhere, false), s.backupTo("directory", false), s.backupTo("S3", false),
 		s.restoreFrom("directory", false, ""), s.restoreFrom("S3", false, ""), s.remove(false),
-		s.commits, s.commitsOfPair, s.replay,
+		s.commits, s.commitsOfPair, s.replay, s.commitsOfPods,
 	} {
 		if err := step(ctx); err != nil {
 			return err

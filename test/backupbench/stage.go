@@ -16,6 +16,7 @@ import (
 	"cnmsql.co/test/backupbench/figures"
 	"cnmsql.co/test/machine"
 	"cnmsql.co/test/mysqld"
+	"cnmsql.co/test/shares"
 )
 
 // What figures are called, where others are held against them.
@@ -38,6 +39,8 @@ type stage struct {
 	checksums [tables]string
 	// bytes are in the donor's data directory.
 	bytes int64
+	// pods are what is to be removed at the end.
+	pods []*shares.Share
 }
 
 // close ends all processes and removes all data.
@@ -48,6 +51,9 @@ func (s *stage) close() error {
 		}
 	}
 	s.s3.End()
+	for _, pod := range s.pods {
+		pod.End()
+	}
 	return os.RemoveAll(s.dir)
 }
 

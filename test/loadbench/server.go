@@ -18,6 +18,7 @@ import (
 
 	"cnmsql.co/internal/mysql"
 	"cnmsql.co/test/mysqld"
+	"cnmsql.co/test/shares"
 )
 
 // Names and passwords of the servers without an operator, which are on loopback and do not live long.
@@ -33,7 +34,7 @@ type server struct {
 	dir     string
 	files   mysqld.Files
 	process *mysqld.Process
-	share   *share
+	share   *shares.Share
 	// local is root through the socket.
 	local  *mysql.Server
 	client *driver.Config
@@ -58,8 +59,8 @@ func newServer(ctx context.Context, dir string, files mysqld.Files, version mysq
 	if err != nil {
 		return nil, err
 	}
-	if s.share, err = newShare(filepath.Base(dir)); err == nil {
-		err = s.share.take(s.process.PID())
+	if s.share, err = shares.New("loadbench", filepath.Base(dir)); err == nil {
+		err = s.share.Take(s.process.PID())
 	}
 	if err != nil {
 		s.process.End()
@@ -170,5 +171,5 @@ func execAll(ctx context.Context, conn *sql.Conn, statements ...string) error {
 func (s *server) end() {
 	s.local.Close()
 	s.process.End()
-	s.share.end()
+	s.share.End()
 }
