@@ -61,57 +61,63 @@ func TestRulesForBackups(t *testing.T) {
 	}
 }
 
-func TestRulesForObjectStoresAndRecovery(t *testing.T) {
+// with is an object store in which something is replaced, as a Cluster's.
+func with(store, old, replaced string) string {
+	if !strings.Contains(store, old) {
+		panic("there is no " + old)
+	}
+	return "backup: {objectStore: " + strings.Replace(store, old, replaced, 1) + "}"
+}
+
+func TestRulesForObjectStores(t *testing.T) {
 	c := api(t)
-	with := func(old, replaced string) string {
-		if !strings.Contains(somewhere, old) {
-			t.Fatalf("there is no %s", old)
-		}
-		return "backup: {objectStore: " + strings.Replace(somewhere, old, replaced, 1) + "}"
+	for spec, refused := range map[string]string{
+		"backup: {objectStore: " + somewhere + "}":                                    "",
+		with(somewhere, "https://s3.example.com", "https://s3.example.com/bucket"):    "put the bucket into objectStore.bucket",
+		with(somewhere, "https://s3.example.com", "s3.example.com"):                   "must be a URL of a host",
+		with(somewhere, "endpoint: 'https://s3.example.com'", "region: eu-central-1"): "",
+		with(somewhere, "endpoint: 'https://s3.example.com', ", ""):                   "objectStore.endpoint or objectStore.region is needed",
+		with(somewhere, "bucket: backups", "bucket: UPPER"):                           "spec.backup.objectStore.bucket",
+		with(somewhere, "bucket: backups", "bucket: backups, path: /a"):               "spec.backup.objectStore.path",
+		with(somewhere, "bucket: backups", "bucket: backups, signatureVersion: s3v2"): "s3v2 is not supported",
+		with(somewhere, "bucket: backups", "bucket: backups, serverSideEncryption: 'aws:kms:dsse'"): "set aws:kms, or " +
+			"aws:kms:KEY",
+		with(somewhere, "bucket: backups", "bucket: backups, serverSideEncryption: 'aws:kms:dsse:KEY'"): "set aws:kms, or " +
+			"aws:kms:KEY",
+		with(somewhere, "bucket: backups", "bucket: backups, serverSideEncryption: 'aws:kms:dsse-key'"):                    "",
+		with(somewhere, "bucket: backups", "bucket: backups, encryption: {identity: {name: age, key: identity}}"):          "",
+		with(somewhere, "bucket: backups", "bucket: backups, encryption: {}"):                                              "objectStore.encryption.identity",
+		with(somewhere, "bucket: backups", "bucket: backups, encryption: {identity: {name: age, key: ''}}"):                "objectStore.encryption.identity.key",
+		with(somewhere, "accessKeyId: {name: s, key: id}, ", ""):                                                           "accessKeyId and secretAccessKey belong together",
+		with(somewhere, "accessKeyId: {name: s, key: id}", "inheritFromIAMRole: true"):                                     "must be either accessKeyId and secretAccessKey, or inheritFromIAMRole",
+		with(somewhere, "bucket: backups", "bucket: back_ups"):                                                             "cannot have an underscore",
+		with(somewhere, "credentials: {accessKeyId: {name: s, key: id}, secretAccessKey: {name: s, key: key}}", "path: a"): "needs either credentials (S3 and what speaks it), googleCredentials",
+		with(somewhere, "bucket: backups", "bucket: backups, googleCredentials: {gkeEnvironment: true}"):                   "needs either credentials (S3 and what speaks it), googleCredentials",
+		with(atGoogle, "", ""): "",
+		with(atGoogle, "applicationCredentials: {name: s, key: key.json}", "gkeEnvironment: true"):                                         "",
+		with(atGoogle, "applicationCredentials: {name: s, key: key.json}", "gkeEnvironment: false"):                                        "must be either applicationCredentials, or gkeEnvironment: true",
+		with(atGoogle, "applicationCredentials", "gkeEnvironment: true, applicationCredentials"):                                           "must be either applicationCredentials, or gkeEnvironment: true",
+		with(atGoogle, "bucket", "path: a/b, storageClass: NEARLINE, endpoint: 'http://gcs.store.svc:4443', forcePathStyle: true, bucket"): "",
+		with(atGoogle, "applicationCredentials: {name: s, key: key.json}}", "gkeEnvironment: true}, endpoint: "+
+			"'http://s.example.com'"): "endpoint must be https:// with googleCredentials.gkeEnvironment",
+		with(atGoogle, "applicationCredentials: {name: s, key: key.json}}", "gkeEnvironment: true}, endpoint: "+
+			"'https://s.example.com'"): "",
+		with(atGoogle, "bucket", "region: europe-west1, bucket"):         "objectStore.region goes with S3",
+		with(atGoogle, "bucket", "serverSideEncryption: AES256, bucket"): "objectStore.serverSideEncryption goes with S3",
+		with(atGoogle, "bucket", "forcePathStyle: false, bucket"):        "objectStore.forcePathStyle goes with S3",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			judge(t, c.Create(context.Background(), cluster(t, "stored", spec), client.DryRunAll), refused)
+		})
 	}
-	google := func(old, replaced string) string {
-		if !strings.Contains(atGoogle, old) {
-			t.Fatalf("there is no %s", old)
-		}
-		return "backup: {objectStore: " + strings.Replace(atGoogle, old, replaced, 1) + "}"
-	}
+}
+
+func TestRulesForRecovery(t *testing.T) {
+	c := api(t)
 	source := "externalClusters: [{name: old, objectStore: " + somewhere + "}]"
 	for spec, refused := range map[string]string{
-		"backup: {objectStore: " + somewhere + "}":                         "",
-		with("https://s3.example.com", "https://s3.example.com/bucket"):    "put the bucket into objectStore.bucket",
-		with("https://s3.example.com", "s3.example.com"):                   "must be a URL of a host",
-		with("endpoint: 'https://s3.example.com'", "region: eu-central-1"): "",
-		with("endpoint: 'https://s3.example.com', ", ""):                   "objectStore.endpoint or objectStore.region is needed",
-		with("bucket: backups", "bucket: UPPER"):                           "spec.backup.objectStore.bucket",
-		with("bucket: backups", "bucket: backups, path: /a"):               "spec.backup.objectStore.path",
-		with("bucket: backups", "bucket: backups, signatureVersion: s3v2"): "s3v2 is not supported",
-		with("bucket: backups", "bucket: backups, serverSideEncryption: 'aws:kms:dsse'"): "set aws:kms, or " +
-			"aws:kms:KEY",
-		with("bucket: backups", "bucket: backups, serverSideEncryption: 'aws:kms:dsse:KEY'"): "set aws:kms, or " +
-			"aws:kms:KEY",
-		with("bucket: backups", "bucket: backups, serverSideEncryption: 'aws:kms:dsse-key'"):                    "",
-		with("bucket: backups", "bucket: backups, encryption: {identity: {name: age, key: identity}}"):          "",
-		with("bucket: backups", "bucket: backups, encryption: {}"):                                              "objectStore.encryption.identity",
-		with("bucket: backups", "bucket: backups, encryption: {identity: {name: age, key: ''}}"):                "objectStore.encryption.identity.key",
-		with("accessKeyId: {name: s, key: id}, ", ""):                                                           "accessKeyId and secretAccessKey belong together",
-		with("accessKeyId: {name: s, key: id}", "inheritFromIAMRole: true"):                                     "must be either accessKeyId and secretAccessKey, or inheritFromIAMRole",
-		with("bucket: backups", "bucket: back_ups"):                                                             "cannot have an underscore",
-		with("credentials: {accessKeyId: {name: s, key: id}, secretAccessKey: {name: s, key: key}}", "path: a"): "needs either credentials (S3 and what speaks it), googleCredentials",
-		with("bucket: backups", "bucket: backups, googleCredentials: {gkeEnvironment: true}"):                   "needs either credentials (S3 and what speaks it), googleCredentials",
-		google("", ""): "",
-		google("applicationCredentials: {name: s, key: key.json}", "gkeEnvironment: true"):                                         "",
-		google("applicationCredentials: {name: s, key: key.json}", "gkeEnvironment: false"):                                        "must be either applicationCredentials, or gkeEnvironment: true",
-		google("applicationCredentials", "gkeEnvironment: true, applicationCredentials"):                                           "must be either applicationCredentials, or gkeEnvironment: true",
-		google("bucket", "path: a/b, storageClass: NEARLINE, endpoint: 'http://gcs.store.svc:4443', forcePathStyle: true, bucket"): "",
-		google("applicationCredentials: {name: s, key: key.json}}", "gkeEnvironment: true}, endpoint: "+
-			"'http://s.example.com'"): "endpoint must be https:// with googleCredentials.gkeEnvironment",
-		google("applicationCredentials: {name: s, key: key.json}}", "gkeEnvironment: true}, endpoint: "+
-			"'https://s.example.com'"): "",
-		google("bucket", "region: europe-west1, bucket"):                                                                                             "objectStore.region goes with S3",
-		google("bucket", "serverSideEncryption: AES256, bucket"):                                                                                     "objectStore.serverSideEncryption goes with S3",
-		google("bucket", "forcePathStyle: false, bucket"):                                                                                            "objectStore.forcePathStyle goes with S3",
-		"{bootstrap: {recovery: {source: old}}, externalClusters: [{name: old, objectStore: " + atGoogle + "}]}":                                     "",
-		"{bootstrap: {recovery: {backup: {name: monday}}}}":                                                                                          "",
+		"{bootstrap: {recovery: {source: old}}, externalClusters: [{name: old, objectStore: " + atGoogle + "}]}": "",
+		"{bootstrap: {recovery: {backup: {name: monday}}}}":                                                      "",
 		"{bootstrap: {recovery: {}}}":                                                                                                                "needs either backup",
 		"{bootstrap: {recovery: {source: old}}}":                                                                                                     "must name one of spec.externalClusters",
 		"{bootstrap: {recovery: {source: old}}, " + source + "}":                                                                                     "",
@@ -124,21 +130,31 @@ func TestRulesForObjectStoresAndRecovery(t *testing.T) {
 		"{bootstrap: {recovery: {backup: {name: monday}, recoveryTarget: {targetTime: '2026-11-23T21:04:05Z', targetImmediate: true}}}}":             "takes one of targetTime",
 		"{bootstrap: {recovery: {backup: {name: monday}, recoveryTarget: {targetGTID: 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa:7', exclusive: true}}}}": "",
 		"{bootstrap: {recovery: {backup: {name: monday}, recoveryTarget: {exclusive: true}}}}":                                                       "exclusive goes with targetGTID",
-		"backup: {continuousArchiving: {enabled: true, targetRPOSeconds: 1}, objectStore: " + somewhere + "}":                                        "",
-		"backup: {continuousArchiving: {enabled: true, targetRPOSeconds: 0}, objectStore: " + somewhere + "}":                                        "targetRPOSeconds",
-		"backup: {retentionPolicy: 30d, minimumBackups: 3, objectStore: " + somewhere + "}":                                                          "",
-		"backup: {retentionPolicy: 12m, objectStore: " + somewhere + "}":                                                                             "",
-		"backup: {retentionPolicy: month, objectStore: " + somewhere + "}":                                                                           "must be a number and d, w or m",
-		"backup: {retentionPolicy: 0d, objectStore: " + somewhere + "}":                                                                              "must be a number and d, w or m",
-		"backup: {retentionPolicy: 99999d, objectStore: " + somewhere + "}":                                                                          "spec.backup.retentionPolicy",
-		"backup: {minimumBackups: 2, objectStore: " + somewhere + "}":                                                                                "goes with spec.backup.retentionPolicy",
-		"backup: {retentionPolicy: 7d, minimumBackups: 0, objectStore: " + somewhere + "}":                                                           "spec.backup.minimumBackups",
-		"backup: {verify: {schedule: '0 0 4 * * *', timeZone: Europe/Berlin, maxDuration: 12h}, objectStore: " + somewhere + "}":                     "",
-		"backup: {verify: {maxDuration: 30s}, objectStore: " + somewhere + "}":                                                                       "must be at least 1m",
-		"backup: {verify: {timeZone: Europe/Berlin}, objectStore: " + somewhere + "}":                                                                "timeZone goes with schedule",
-		"backup: {verify: {schedule: '0 0 4 * * *'}}":                                                                                                "spec.backup.verify needs spec.backup.objectStore",
 		"{bootstrap: {initdb: {database: shop}, recovery: {backup: {name: monday}}}}":                                                                "",
 		"{bootstrap: {initdb: {postInitSQL: [a]}, recovery: {backup: {name: monday}}}}":                                                              "which come with the backup",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			judge(t, c.Create(context.Background(), cluster(t, "stored", spec), client.DryRunAll), refused)
+		})
+	}
+}
+
+func TestRulesForArchivesAndRetention(t *testing.T) {
+	c := api(t)
+	for spec, refused := range map[string]string{
+		"backup: {continuousArchiving: {enabled: true, targetRPOSeconds: 1}, objectStore: " + somewhere + "}":                    "",
+		"backup: {continuousArchiving: {enabled: true, targetRPOSeconds: 0}, objectStore: " + somewhere + "}":                    "targetRPOSeconds",
+		"backup: {retentionPolicy: 30d, minimumBackups: 3, objectStore: " + somewhere + "}":                                      "",
+		"backup: {retentionPolicy: 12m, objectStore: " + somewhere + "}":                                                         "",
+		"backup: {retentionPolicy: month, objectStore: " + somewhere + "}":                                                       "must be a number and d, w or m",
+		"backup: {retentionPolicy: 0d, objectStore: " + somewhere + "}":                                                          "must be a number and d, w or m",
+		"backup: {retentionPolicy: 99999d, objectStore: " + somewhere + "}":                                                      "spec.backup.retentionPolicy",
+		"backup: {minimumBackups: 2, objectStore: " + somewhere + "}":                                                            "goes with spec.backup.retentionPolicy",
+		"backup: {retentionPolicy: 7d, minimumBackups: 0, objectStore: " + somewhere + "}":                                       "spec.backup.minimumBackups",
+		"backup: {verify: {schedule: '0 0 4 * * *', timeZone: Europe/Berlin, maxDuration: 12h}, objectStore: " + somewhere + "}": "",
+		"backup: {verify: {maxDuration: 30s}, objectStore: " + somewhere + "}":                                                   "must be at least 1m",
+		"backup: {verify: {timeZone: Europe/Berlin}, objectStore: " + somewhere + "}":                                            "timeZone goes with schedule",
+		"backup: {verify: {schedule: '0 0 4 * * *'}}":                                                                            "spec.backup.verify needs spec.backup.objectStore",
 	} {
 		t.Run(spec, func(t *testing.T) {
 			judge(t, c.Create(context.Background(), cluster(t, "stored", spec), client.DryRunAll), refused)

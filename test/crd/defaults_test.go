@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestDefaults(t *testing.T) {
-	for name, r := range map[string]struct{ spec, want string }{
-		"minimal": {"{}", `
+// defaults are specs, and what the API server makes of each.
+var defaults = map[string]struct{ spec, want string }{
+	"minimal": {"{}", `
 storage: {size: 1Gi, whenScaled: Retain, whenDeleted: Retain}
 instances: 1
 mysql: {binlogFormat: ROW}
@@ -28,7 +28,7 @@ enablePDB: true
 logLevel: info
 affinity: {enablePodAntiAffinity: true, podAntiAffinityType: preferred, topologyKey: kubernetes.io/hostname}
 `},
-		"nested objects that are given, but empty": {"{mysql: {semiSync: {}}, replication: {}, affinity: {}}", `
+	"nested objects that are given, but empty": {"{mysql: {semiSync: {}}, replication: {}, affinity: {}}", `
 storage: {size: 1Gi, whenScaled: Retain, whenDeleted: Retain}
 instances: 1
 mysql: {binlogFormat: ROW, semiSync: {enabled: false, dataDurability: preferred}}
@@ -44,7 +44,7 @@ enablePDB: true
 logLevel: info
 affinity: {enablePodAntiAffinity: true, podAntiAffinityType: preferred, topologyKey: kubernetes.io/hostname}
 `},
-		"a group": {"replication: {mode: groupReplication, groupReplication: {}}", `
+	"a group": {"replication: {mode: groupReplication, groupReplication: {}}", `
 storage: {size: 1Gi, whenScaled: Retain, whenDeleted: Retain}
 instances: 1
 mysql: {binlogFormat: ROW}
@@ -62,7 +62,10 @@ enablePDB: true
 logLevel: info
 affinity: {enablePodAntiAffinity: true, podAntiAffinityType: preferred, topologyKey: kubernetes.io/hostname}
 `},
-	} {
+}
+
+func TestDefaults(t *testing.T) {
+	for name, r := range defaults {
 		t.Run(name, func(t *testing.T) {
 			u := cluster(t, "defaults", r.spec)
 			if err := api(t).Create(context.Background(), u, client.DryRunAll); err != nil {

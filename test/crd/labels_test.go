@@ -12,6 +12,9 @@ import (
 	"cnmsql.co/internal/resources"
 )
 
+// What refuses a label says who may set it, or what the Pod is not.
+const who, what = "are set by the operator only", "is no instance of Cluster sel"
+
 // TestOnlyAnInstanceCarriesItsLabels: the Services lead clients to whoever carries them.
 func TestOnlyAnInstanceCarriesItsLabels(t *testing.T) {
 	installed(t)
@@ -33,7 +36,6 @@ func TestOnlyAnInstanceCarriesItsLabels(t *testing.T) {
 	forged := real.DeepCopy()
 	forged.Name = "sel-2"
 	forged.Labels[v1alpha1.LabelInstance] = "sel-2"
-	const who, what = "are set by the operator only", "is no instance of Cluster sel"
 	for name, r := range map[string]struct {
 		by      client.Client
 		pod     *corev1.Pod
@@ -53,6 +55,12 @@ func TestOnlyAnInstanceCarriesItsLabels(t *testing.T) {
 	}
 	judge(t, user.Create(ctx, plain), "")
 	t.Cleanup(func() { _ = admin.Delete(ctx, plain, client.GracePeriodSeconds(0)) })
+	labelsAreHeld(t, c, user, operator)
+}
+
+// labelsAreHeld tries to change the labels of the instance sel-1 and of the Pod a-copy.
+func labelsAreHeld(t *testing.T, c *v1alpha1.Cluster, user, operator client.Client) {
+	ctx, admin := context.Background(), api(t)
 	label := func(key, value string) client.Patch {
 		return merge(`{"metadata":{"labels":{"` + key + `":` + value + `}}}`)
 	}

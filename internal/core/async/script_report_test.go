@@ -21,9 +21,6 @@ func setReport(r *core.Report, key, v string) error {
 		}
 	case "manager":
 		r.Manager = build(v)
-	case "recovered": // the group of a deleted Cluster, in an epoch
-		r.Former.Group = "g-old"
-		r.Former.Recovery, err = strconv.ParseInt(v, 10, 64)
 	case "manager-refused":
 		r.ManagerRefused = &core.RefusedBinary{Digest: v, Why: "it does not run here"}
 	case "version":
@@ -58,6 +55,25 @@ func setReport(r *core.Report, key, v string) error {
 		r.Lagging = v != "no"
 	case "terminating":
 		r.Terminating = true
+	case "refuses": // the parameters of the spec
+		r.ConfigRefused = v
+	case "token": // refused or taken
+		r.TokenRefused = v == "refused"
+	case "room": // ample, low or full
+		r.Room = &core.Room{Size: 1 << 30, Low: v != "ample", Full: v == "full"}
+	default:
+		err = setData(r, key, v)
+	}
+	return err
+}
+
+// setData changes one thing that a manager says of the data of its instance, or of its copying them.
+func setData(r *core.Report, key, v string) error {
+	var err error
+	switch key {
+	case "recovered": // the group of a deleted Cluster, in an epoch
+		r.Former.Group = "g-old"
+		r.Former.Recovery, err = strconv.ParseInt(v, 10, 64)
 	case "may-lack":
 		r.MayLack = v != "no"
 	case "needs-reclone":
@@ -76,12 +92,6 @@ func setReport(r *core.Report, key, v string) error {
 		r.Clone = &core.Clone{Error: v, Pausing: true}
 	case "clone-failures":
 		r.Clone.Failures, err = strconv.Atoi(v)
-	case "refuses": // the parameters of the spec
-		r.ConfigRefused = v
-	case "token": // refused or taken
-		r.TokenRefused = v == "refused"
-	case "room": // ample, low or full
-		r.Room = &core.Room{Size: 1 << 30, Low: v != "ample", Full: v == "full"}
 	case "clone-percent":
 		r.Clone.Percent, err = strconv.Atoi(v)
 	default:

@@ -136,55 +136,25 @@ func (s *script) command(td *datadriven.TestData) string {
 	case "adopt":
 		s.w.cluster.AdoptFrom = a.name
 	case "former":
-		v := core.FormerVolume{Instance: a.name, UID: "volume-" + a.name}
-		truth := core.Report{Instance: a.name, Data: core.DataPopulated, Server: &core.Server{UUID: "uuid-of-" + a.name, SuperReadOnly: true}}
-		for _, key := range a.keys {
-			switch key {
-			case "of":
-				v.Of = a.vals[key]
-			case "removed":
-				v.Removed = true
-			default:
-				s.must(setReport(&truth, key, a.vals[key]))
-			}
-		}
-		s.w.cluster.FormerVolumes = append(s.w.cluster.FormerVolumes, v)
-		s.w.former[a.name] = truth
+		s.former(a)
 	case "reinit":
-		r := core.ReinitRequest{Instance: a.name, Volume: a.vals["volume"]}
-		if epoch := a.vals["epoch"]; epoch != "" {
-			_, err := fmt.Sscan(epoch, &r.Epoch)
-			s.must(err)
-		}
-		s.w.cluster.Reinit = append(s.w.cluster.Reinit, r.Marked(a.vals["diverged"] != "", a.vals["unheard"] != ""))
+		s.reinit(a)
 	case "accept-loss":
-		word := core.Override{To: a.name, Epoch: s.w.cluster.Status.Epoch}
-		if epoch := a.vals["epoch"]; epoch != "" {
-			_, err := fmt.Sscan(epoch, &word.Epoch)
-			s.must(err)
-		}
-		s.w.cluster.Override = &word
+		s.acceptLoss(a)
 	case "restart-operator":
 		if by := a.vals["clock"]; by != "" {
-			d, err := time.ParseDuration(by)
-			s.must(err)
-			s.w.setClock(d)
+			s.w.setClock(s.duration(by))
 		}
 		s.w.restartOperator()
 	case "advance":
-		d, err := time.ParseDuration(a.name)
-		s.must(err)
-		s.w.advance(d)
+		s.w.advance(s.duration(a.name))
 	case "observed":
 		o, err := observed.Read(td.Input, epochStart)
 		s.must(err)
 		s.seen = &o
 	case "decide":
 		if s.seen != nil {
-			o := *s.seen
-			d := decide(&o)
-			s.coverage.look(s.t, d)
-			return printPlan(*s.seen, d.Plan)
+			return s.decideSeen()
 		}
 		return printPlan(s.w.decide(s.t))
 	case "run":
@@ -193,20 +163,6 @@ func (s *script) command(td *datadriven.TestData) string {
 		return s.about(td.Cmd, a)
 	}
 	return ""
-}
-
-// setNode says what Kubernetes has of the node of an instance. One that is gone or out of service has been off
-// for long, unless it lives.
-func (s *script) setNode(in *inst, is []string) {
-	in.node = core.Node{Exists: is[0] != "gone", OutOfService: is[0] == "out-of-service", Draining: is[0] == "draining",
-		NotReady: is[0] == "not-ready"}
-	if is[0] == "draining" || slices.Contains(is, "lives") {
-		return
-	}
-	in.cut = true
-	s.w.lose(in)
-	s.w.manage()
-	s.w.lease.UnchangedSince = s.w.now.Add(-core.LeaseTTL)
 }
 
 // about are the verbs that name an instance.
@@ -218,9 +174,7 @@ func (s *script) about(verb string, a args) string {
 		var age time.Duration
 		for _, key := range a.keys {
 			if key == "read" {
-				var err error
-				age, err = time.ParseDuration(a.vals[key])
-				s.must(err)
+				age = s.duration(a.vals[key])
 				continue
 			}
 			s.must(setReport(&in.truth, key, a.vals[key]))

@@ -82,6 +82,8 @@ var foundBy = map[string]uint64{
 func TestMutants(t *testing.T) {
 	const within = 3000
 	all := mutants()
+	maps.Copy(all, recordMutants())
+	maps.Copy(all, rebootMutants())
 	maps.Copy(all, memberMutants())
 	maps.Copy(all, outageMutants())
 	maps.Copy(all, archiveMutants())
@@ -111,43 +113,7 @@ func TestMutants(t *testing.T) {
 }
 
 func mutants() map[string]mutation {
-	unknownIsGone := func(o *core.Observation) {
-		isUnheard := func(in core.Instance) bool { return !in.Report.Known() }
-		o.Instances = slices.DeleteFunc(slices.Clone(o.Instances), isUnheard)
-	}
 	return map[string]mutation{
-		"who was left out is judged by its position alone": {plan: func(_ *core.Observation, p *core.Plan) {
-			again := *p.Status.Group
-			again.LeftOut = slices.Clone(again.LeftOut)
-			for i := range again.LeftOut {
-				again.LeftOut[i].Admitted = true
-			}
-			p.Status.Group = &again
-		}},
-		"the majority is counted of those who can be asked": {observe: func(o *core.Observation) {
-			unknownIsGone(o)
-			if g := o.Cluster.Status.Group; g != nil {
-				again := *g
-				again.ViewMax = 0
-				o.Cluster.Status.Group = &again
-			}
-		}},
-		"whoever cannot be asked is not missed when the group is rebooted": {observe: func(o *core.Observation) {
-			if o.Cluster.Group.ForceQuorum {
-				unknownIsGone(o)
-			}
-		}},
-		"the group is rebooted without a human's word": {observe: func(o *core.Observation) {
-			again := *o.Cluster.Group
-			again.ForceQuorum = true
-			o.Cluster.Group = &again
-		}, plan: func(_ *core.Observation, p *core.Plan) {
-			for _, e := range p.Effects {
-				if r, reboots := e.(core.RebootGroup); reboots { // and without the look at who holds what
-					p.Effects = append(p.Effects, core.RebootGroup{Instance: "c-1", Epoch: r.Epoch})
-				}
-			}
-		}},
 		"who recovers in a group counts as in none": {observe: func(o *core.Observation) {
 			o.Instances = slices.Clone(o.Instances)
 			for i := range o.Instances {
@@ -159,42 +125,6 @@ func mutants() map[string]mutation {
 				server.Group = &core.GroupView{State: core.MemberOffline}
 				r.Server = &server
 				o.Instances[i].Report = core.Known(r, o.Now, o.Now)
-			}
-		}},
-		"the group is rebooted from whoever comes first": {plan: func(o *core.Observation, p *core.Plan) {
-			for i, e := range p.Effects {
-				if r, reboots := e.(core.RebootGroup); reboots {
-					p.Effects[i] = core.RebootGroup{Instance: o.Instances[0].Name, Epoch: r.Epoch}
-				}
-			}
-		}},
-		"whoever comes last goes on alone when a quorum is forced": {plan: func(_ *core.Observation, p *core.Plan) {
-			for i, e := range p.Effects {
-				if f, forces := e.(core.ForceMembers); forces {
-					members := strings.Split(f.Members, ",")
-					last := members[len(members)-1]
-					p.Effects[i] = core.ForceMembers{Instance: last, Members: last, Epoch: f.Epoch}
-				}
-			}
-		}},
-		"a later recovery tells nothing of who was left out before": {plan: func(o *core.Observation, p *core.Plan) {
-			if o.Cluster.Status.Group == nil || p.Status.Group == nil {
-				return
-			}
-			again := *p.Status.Group
-			again.LeftOut = slices.Clone(again.LeftOut)
-			for i, l := range again.LeftOut {
-				if was, is := o.Cluster.Status.Group.LeftOutOf(l.Instance); is && !was.Admitted {
-					again.LeftOut[i].Held = was.Held
-				}
-			}
-			p.Status.Group = &again
-		}},
-		"a recovery that was ordered is taken for one that came about": {observe: func(o *core.Observation) {
-			if g := o.Cluster.Status.Group; g != nil {
-				again := *g
-				again.ViewID = "v:" + again.ViewID
-				o.Cluster.Status.Group = &again
 			}
 		}},
 		"members are fenced whatever becomes of the majority": {plan: func(o *core.Observation, p *core.Plan) {
@@ -234,6 +164,40 @@ func mutants() map[string]mutation {
 				}
 			}
 		}},
+	}
+}
+
+// recordMutants are mistakes in what the status records of the group.
+func recordMutants() map[string]mutation {
+	return map[string]mutation{
+		"who was left out is judged by its position alone": {plan: func(_ *core.Observation, p *core.Plan) {
+			again := *p.Status.Group
+			again.LeftOut = slices.Clone(again.LeftOut)
+			for i := range again.LeftOut {
+				again.LeftOut[i].Admitted = true
+			}
+			p.Status.Group = &again
+		}},
+		"a later recovery tells nothing of who was left out before": {plan: func(o *core.Observation, p *core.Plan) {
+			if o.Cluster.Status.Group == nil || p.Status.Group == nil {
+				return
+			}
+			again := *p.Status.Group
+			again.LeftOut = slices.Clone(again.LeftOut)
+			for i, l := range again.LeftOut {
+				if was, is := o.Cluster.Status.Group.LeftOutOf(l.Instance); is && !was.Admitted {
+					again.LeftOut[i].Held = was.Held
+				}
+			}
+			p.Status.Group = &again
+		}},
+		"a recovery that was ordered is taken for one that came about": {observe: func(o *core.Observation) {
+			if g := o.Cluster.Status.Group; g != nil {
+				again := *g
+				again.ViewID = "v:" + again.ViewID
+				o.Cluster.Status.Group = &again
+			}
+		}},
 		"who was given data still counts as new": {plan: func(_ *core.Observation, p *core.Plan) {
 			again := *p.Status.Group
 			again.New = p.Status.InstanceNames
@@ -250,6 +214,56 @@ func mutants() map[string]mutation {
 				again := *p.Status.Group
 				again.Bootstrapped = false
 				p.Status.Group = &again
+			}
+		}},
+	}
+}
+
+// rebootMutants are mistakes of who forces a quorum, or reboots the group.
+func rebootMutants() map[string]mutation {
+	unknownIsGone := func(o *core.Observation) {
+		isUnheard := func(in core.Instance) bool { return !in.Report.Known() }
+		o.Instances = slices.DeleteFunc(slices.Clone(o.Instances), isUnheard)
+	}
+	return map[string]mutation{
+		"the majority is counted of those who can be asked": {observe: func(o *core.Observation) {
+			unknownIsGone(o)
+			if g := o.Cluster.Status.Group; g != nil {
+				again := *g
+				again.ViewMax = 0
+				o.Cluster.Status.Group = &again
+			}
+		}},
+		"whoever cannot be asked is not missed when the group is rebooted": {observe: func(o *core.Observation) {
+			if o.Cluster.Group.ForceQuorum {
+				unknownIsGone(o)
+			}
+		}},
+		"the group is rebooted without a human's word": {observe: func(o *core.Observation) {
+			again := *o.Cluster.Group
+			again.ForceQuorum = true
+			o.Cluster.Group = &again
+		}, plan: func(_ *core.Observation, p *core.Plan) {
+			for _, e := range p.Effects {
+				if r, reboots := e.(core.RebootGroup); reboots { // and without the look at who holds what
+					p.Effects = append(p.Effects, core.RebootGroup{Instance: "c-1", Epoch: r.Epoch})
+				}
+			}
+		}},
+		"the group is rebooted from whoever comes first": {plan: func(o *core.Observation, p *core.Plan) {
+			for i, e := range p.Effects {
+				if r, reboots := e.(core.RebootGroup); reboots {
+					p.Effects[i] = core.RebootGroup{Instance: o.Instances[0].Name, Epoch: r.Epoch}
+				}
+			}
+		}},
+		"whoever comes last goes on alone when a quorum is forced": {plan: func(_ *core.Observation, p *core.Plan) {
+			for i, e := range p.Effects {
+				if f, forces := e.(core.ForceMembers); forces {
+					members := strings.Split(f.Members, ",")
+					last := members[len(members)-1]
+					p.Effects[i] = core.ForceMembers{Instance: last, Members: last, Epoch: f.Epoch}
+				}
 			}
 		}},
 	}
