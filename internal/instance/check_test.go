@@ -53,7 +53,8 @@ func TestRestoredTablesAreChecked(t *testing.T) {
 	must(t, err)
 	m := from.backUp(source, s)
 	var no *control.Refusal
-	if err := source.m.checker.StartCheck(control.CheckOrder{ID: "1"}); !errors.As(err, &no) || no.Reason != core.OrderNotAThrowAway {
+	if err := source.m.checker.StartCheck(control.CheckOrder{ID: "1"}); !errors.As(err, &no) ||
+		no.Reason != core.OrderNotAThrowAway {
 		t.Errorf("a Cluster of somebody's is checked: %v", err)
 	}
 
@@ -69,8 +70,10 @@ func TestRestoredTablesAreChecked(t *testing.T) {
 	if len(said.Damaged) > 0 || said.Tables < 20 {
 		t.Errorf("of sound tables it says %+v", said)
 	}
-	if said.BackupID != m.ID || said.RestoredUntil.IsZero() || time.Since(said.RestoredUntil) > time.Hour || !said.Executed.Equal(w.executed(one)) {
-		t.Errorf("it says that it restored %s until %s, %s; want %s", said.BackupID, said.RestoredUntil, said.Executed, m.ID)
+	if said.BackupID != m.ID || said.RestoredUntil.IsZero() || time.Since(said.RestoredUntil) > time.Hour ||
+		!said.Executed.Equal(w.executed(one)) {
+		t.Errorf("it says that it restored %s until %s, %s; want %s", said.BackupID, said.RestoredUntil,
+			said.Executed, m.ID)
 	}
 
 	// A table whose file is gone, and one whose file was written over.
@@ -79,7 +82,8 @@ func TestRestoredTablesAreChecked(t *testing.T) {
 	w.exec(root, "CREATE TABLE app_db.torn (id INT PRIMARY KEY, v TEXT) ENGINE=MyISAM")
 	w.exec(root, "INSERT INTO app_db.torn VALUES (1, REPEAT('a', 200)), (2, REPEAT('b', 200))")
 	w.exec(root, "FLUSH TABLES")
-	must(t, os.WriteFile(filepath.Join(one.opt.Dirs.Data, "app_db", "torn.MYD"), []byte(strings.Repeat("x", 300)), 0o640))
+	must(t, os.WriteFile(filepath.Join(one.opt.Dirs.Data, "app_db", "torn.MYD"), []byte(strings.Repeat("x", 300)),
+		0o640))
 	if again := w.checked(one, "1"); len(again.Damaged) > 0 {
 		t.Errorf("an order that was carried out is carried out again: %+v", again)
 	}
@@ -99,8 +103,10 @@ func TestRestoredTablesAreChecked(t *testing.T) {
 // everyType has a column of each type, and its rows differ in a value, a NULL or an empty text.
 const everyType = "CREATE TABLE every (id INT PRIMARY KEY, `odd``name` VARCHAR(20) CHARACTER SET latin1, u " +
 	"VARCHAR(20) COLLATE utf8mb4_bin," +
-	" b VARBINARY(9), l LONGBLOB, d DECIMAL(20,5), f FLOAT, g DOUBLE, t TIMESTAMP(6) NULL, y YEAR, h TIME(3), bits BIT(9), j JSON," +
-	" p POINT, e ENUM('a','b'), s SET('x','y'), v INT GENERATED ALWAYS AS (id + 1) VIRTUAL, hidden INT INVISIBLE DEFAULT 7)"
+	" b VARBINARY(9), l LONGBLOB, d DECIMAL(20,5), f FLOAT, g DOUBLE, t TIMESTAMP(6) NULL, y YEAR, h TIME(3), " +
+	"bits BIT(9), j JSON," +
+	" p POINT, e ENUM('a','b'), s SET('x','y'), v INT GENERATED ALWAYS AS (id + 1) VIRTUAL, " +
+	"hidden INT INVISIBLE DEFAULT 7)"
 
 const everyRow = "(1, 'café', '日本', x'00ff', REPEAT('l', 70000), 1.5, 0.1, 1e300, '2026-11-24 03:04:05.678901', " +
 	"2026, '-12:34:56.789', b'101'," +

@@ -48,7 +48,8 @@ func TestAManagerWhoseFencingLoopStandsStillIsNotAlive(t *testing.T) {
 		t.Errorf("just after a look, it answers %d %s", code, says)
 	}
 	m.isolator.began = m.isolator.began.Add(-isolationSilence - time.Second)
-	if code, says := livez(m); code != http.StatusServiceUnavailable || !strings.Contains(says, "has to isolate itself") {
+	if code, says := livez(m); code != http.StatusServiceUnavailable ||
+		!strings.Contains(says, "has to isolate itself") {
 		t.Errorf("after %s without a look, it answers %d %s", isolationSilence, code, says)
 	}
 }

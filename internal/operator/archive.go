@@ -262,7 +262,8 @@ func archiveCondition(a *core.Archive, is *v1alpha1.ContinuousArchivingStatus, g
 	case a.Behind:
 		out.Reason = string(core.ReasonArchivingBehind)
 		out.Message =
-			"what is not archived is older than spec.backup.continuousArchiving.targetRPOSeconds allows: look whether the object store is slow, or raise it"
+			"what is not archived is older than spec.backup.continuousArchiving.targetRPOSeconds allows: look " +
+				"whether the object store is slow, or raise it"
 	default:
 		out.Status, out.Reason, out.Message = metav1.ConditionTrue, string(core.ReasonArchiving),
 			"the primary archives its binary logs in time"

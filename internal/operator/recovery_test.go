@@ -70,28 +70,48 @@ func recovering(r v1alpha1.RecoverySpec) *v1alpha1.Cluster {
 	return c
 }
 
-func TestTheBackupThatAClusterBeginsWith(t *testing.T) {
+// begun is what a Cluster is to begin with, what there is of it, and what is made of that.
+type begun struct {
+	spec    v1alpha1.RecoverySpec
+	objs    []client.Object
+	want    recovery.Task
+	refused string
+}
+
+func beginnings(t *testing.T) map[string]begun {
 	byName := v1alpha1.RecoverySpec{Backup: &v1alpha1.BackupReference{Name: "monday"}}
-	for name, tc := range map[string]struct {
-		spec    v1alpha1.RecoverySpec
-		objs    []client.Object
-		want    recovery.Task
-		refused string
-	}{
-		"a Backup": {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupCompleted), storeSecret()}, want: recovery.Task{Cluster: "old", BackupID: "20261123T000000Z-1"}},
+	return map[string]begun{
+		"a Backup": {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupCompleted), storeSecret()},
+			want: recovery.Task{Cluster: "old", BackupID: "20261123T000000Z-1"}},
 		"a changed Backup": {spec: byName, objs: []client.Object{aChangedBackup(t), storeSecret()},
 			want: recovery.Task{Cluster: "old", BackupID: "20261123T000000Z-1"}},
-		"a Backup that runs":    {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupRunning), storeSecret()}, refused: "is Running, and only a Completed one"},
-		"a Backup that is gone": {spec: byName, objs: []client.Object{anExpiredBackup(), storeSecret()}, refused: "not in the store any more: it had expired"},
-		"one that is deleted":   {spec: byName, objs: []client.Object{aGoingBackup(), storeSecret()}, refused: "is being deleted"},
-		"no Backup":             {spec: byName, objs: []client.Object{storeSecret()}, refused: "there is no Backup monday"},
-		"no Secret":             {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupCompleted)}, refused: "the Secret store"},
-		"a source":              {spec: v1alpha1.RecoverySpec{Source: "old"}, objs: []client.Object{storeSecret()}, want: recovery.Task{Cluster: "old"}},
-		"a source without any":  {spec: v1alpha1.RecoverySpec{Source: "bare"}, objs: []client.Object{storeSecret()}, refused: "has no such name with an objectStore"},
-		"a time": {spec: v1alpha1.RecoverySpec{Source: "old", BackupID: "x", RecoveryTarget: &v1alpha1.RecoveryTarget{TargetTime: "2026-11-23T21:04:05.5+02:00"}}, objs: []client.Object{storeSecret()},
-			want: recovery.Task{Cluster: "old", BackupID: "x", Target: recovery.Target{Time: time.Date(2026, 11, 23, 19, 4, 5, 5e8, time.UTC)}}},
-		"no set": {spec: v1alpha1.RecoverySpec{Source: "old", RecoveryTarget: &v1alpha1.RecoveryTarget{TargetGTID: "the one of noon"}}, objs: []client.Object{storeSecret()}, refused: "targetGTID"},
-	} {
+		"a Backup that runs": {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupRunning),
+			storeSecret()}, refused: "is Running, and only a Completed one"},
+		"a Backup that is gone": {spec: byName, objs: []client.Object{anExpiredBackup(), storeSecret()},
+			refused: "not in the store any more: it had expired"},
+		"one that is deleted": {spec: byName, objs: []client.Object{aGoingBackup(), storeSecret()},
+			refused: "is being deleted"},
+		"no Backup": {spec: byName, objs: []client.Object{storeSecret()},
+			refused: "there is no Backup monday"},
+		"no Secret": {spec: byName, objs: []client.Object{aDoneBackup(v1alpha1.BackupCompleted)},
+			refused: "the Secret store"},
+		"a source": {spec: v1alpha1.RecoverySpec{Source: "old"}, objs: []client.Object{storeSecret()},
+			want: recovery.Task{Cluster: "old"}},
+		"a source without any": {spec: v1alpha1.RecoverySpec{Source: "bare"}, objs: []client.Object{storeSecret()},
+			refused: "has no such name with an objectStore"},
+		"a time": {spec: v1alpha1.RecoverySpec{Source: "old", BackupID: "x",
+			RecoveryTarget: &v1alpha1.RecoveryTarget{TargetTime: "2026-11-23T21:04:05.5+02:00"}},
+			objs: []client.Object{storeSecret()},
+			want: recovery.Task{Cluster: "old", BackupID: "x",
+				Target: recovery.Target{Time: time.Date(2026, 11, 23, 19, 4, 5, 5e8, time.UTC)}}},
+		"no set": {spec: v1alpha1.RecoverySpec{Source: "old",
+			RecoveryTarget: &v1alpha1.RecoveryTarget{TargetGTID: "the one of noon"}},
+			objs: []client.Object{storeSecret()}, refused: "targetGTID"},
+	}
+}
+
+func TestTheBackupThatAClusterBeginsWith(t *testing.T) {
+	for name, tc := range beginnings(t) {
 		t.Run(name, func(t *testing.T) {
 			a, c := newAPI(t, tc.objs...), recovering(tc.spec)
 			p := newPrerequisites(a, a)
@@ -101,7 +121,8 @@ func TestTheBackupThatAClusterBeginsWith(t *testing.T) {
 			}
 			var no *userError
 			switch {
-			case tc.refused != "" && (!errors.As(err, &no) || no.Reason != core.ProblemRecoverySource || !strings.Contains(no.Message, tc.refused)):
+			case tc.refused != "" && (!errors.As(err, &no) || no.Reason != core.ProblemRecoverySource ||
+				!strings.Contains(no.Message, tc.refused)):
 				t.Fatalf("not refused as %q: %v", tc.refused, err)
 			case tc.refused != "":
 				return
@@ -292,7 +313,8 @@ func TestTheStatusSaysSinceWhenTheArchiveLacksNothing(t *testing.T) {
 func TestTheStatusTellsOfTheArchive(t *testing.T) {
 	moment := time.Date(2026, 11, 23, 21, 0, 0, 0, time.UTC)
 	c := aCluster()
-	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore, ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
+	c.Spec.Backup = &v1alpha1.BackupDefaults{ObjectStore: someStore,
+		ContinuousArchiving: &v1alpha1.ContinuousArchivingSpec{Enabled: true}}
 	s, by, now := &v1alpha1.ClusterStatus{}, backed{}, moment
 	says := func(a *core.Archive, status metav1.ConditionStatus, reason, word string) {
 		t.Helper()
@@ -313,16 +335,20 @@ func TestTheStatusTellsOfTheArchive(t *testing.T) {
 	}
 	now = moment.Add(archiveTold)
 	says(part(3, moment.Add(archiveTold)), metav1.ConditionTrue, "Archiving", "in time")
-	if is := s.ContinuousArchiving; is.LastArchivedGTID != "a:3" || !is.LastArchivedTime.Equal(&metav1.Time{Time: moment.Add(archiveTold)}) {
+	if is := s.ContinuousArchiving; is.LastArchivedGTID != "a:3" ||
+		!is.LastArchivedTime.Equal(&metav1.Time{Time: moment.Add(archiveTold)}) {
 		t.Errorf("%+v", is)
 	}
 	now = moment
 	says(&core.Archive{EncryptedTo: "age1xyz"}, metav1.ConditionTrue, "Archiving", "encrypted to age1xyz")
-	says(&core.Archive{Failure: "StoreFull", Message: "full at 7", FailedAt: moment}, metav1.ConditionFalse, "StoreFull", "full at 7")
-	says(&core.Archive{Failure: "StoreFull", Message: "full at 8", FailedAt: moment}, metav1.ConditionFalse, "StoreFull", "full at 7")
+	for _, at := range []string{"full at 7", "full at 8"} { // another message is no news
+		full := &core.Archive{Failure: "StoreFull", Message: at, FailedAt: moment}
+		says(full, metav1.ConditionFalse, "StoreFull", "full at 7")
+	}
 	says(&core.Archive{Behind: true}, metav1.ConditionFalse, "ArchivingBehind", "targetRPOSeconds")
 	says(&core.Archive{Missing: "a:1-5"}, metav1.ConditionFalse, "ArchiveGap", "A Backup is made")
-	if is := s.ContinuousArchiving; is.LastFailureReason != "" || is.Missing != "a:1-5" || !is.MissingSince.Equal(&metav1.Time{Time: moment}) {
+	if is := s.ContinuousArchiving; is.LastFailureReason != "" || is.Missing != "a:1-5" ||
+		!is.MissingSince.Equal(&metav1.Time{Time: moment}) {
 		t.Errorf("%+v", is)
 	}
 	by.closesGap = true

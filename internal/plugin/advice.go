@@ -123,7 +123,8 @@ func adviseBlocked(f *Facts, r *Report) []string {
 		return nil // adviseFenced
 	case f.Cluster.Status.EstablishedAt == nil && isOfBootstrap(r.Blocked):
 		return []string{fmt.Sprintf("if what is said above comes of spec.bootstrap, which cannot be changed: delete "+
-			"this Cluster, which has no data yet (kubectl delete clusters.%s %s -n %s), and create it again with a corrected manifest",
+			"this Cluster, which has no data yet (kubectl delete clusters.%s %s -n %s), and create it again with a "+
+			"corrected manifest",
 			v1alpha1.GroupVersion.Group, r.Name, r.Namespace)}
 	}
 	return topologyOf(f.Cluster).adviseBlocked(f, r)

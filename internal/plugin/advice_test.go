@@ -108,7 +108,8 @@ func TestAFailoverThatWaitsForItsTargetSaysWhatHindersIt(t *testing.T) {
 		want   bool
 	}{{time.Hour, core.StepPromote, true}, {time.Second, core.StepPromote, false}, {time.Hour, core.StepProve, false}} {
 		f := promoting(c.before)
-		f.Cluster.Status.Operation.Kind, f.Cluster.Status.Operation.Step = string(core.OperationFailover), string(c.step)
+		doing := f.Cluster.Status.Operation
+		doing.Kind, doing.Step = string(core.OperationFailover), string(c.step)
 		if advises(f, hinders) != c.want {
 			t.Errorf("%s after %s: %q", c.step, c.before, Build(*f).ToDo)
 		}

@@ -148,7 +148,8 @@ func storeOf(c *v1alpha1.Cluster) (*v1alpha1.ObjectStoreSpec, error) {
 	if !hasStore(c) {
 		return nil,
 			fmt.Errorf("cluster %s names no object store, so that a backup has nowhere to go: nothing was done. "+
-				"Add spec.backup.objectStore (bucket, endpoint or region, credentials): kubectl edit clusters.%s %s -n %s",
+				"Add spec.backup.objectStore (bucket, endpoint or region, credentials): kubectl edit clusters.%s %s "+
+				"-n %s",
 				c.Name, v1alpha1.GroupVersion.Group, c.Name, c.Namespace)
 	}
 	return c.Spec.Backup.ObjectStore, nil

@@ -20,7 +20,8 @@ func backupVerifyCommand(k *kube) *cobra.Command {
 		Short: "Restore the newest backup into a throw-away Cluster, and have its tables checked",
 		Long: "Restore the newest backup and the archive of a cluster into a throw-away Cluster named " +
 			"CLUSTER-verify,\n" +
-			"have the server there check all tables, compare rows with those of the cluster, and say what was found and how long the restore took. The throw-away Cluster is deleted then.",
+			"have the server there check all tables, compare rows with those of the cluster, and say what was found " +
+			"and how long the restore took. The throw-away Cluster is deleted then.",
 		Example: "  kubectl cnmsql backup verify demo",
 		Args:    exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +53,8 @@ func (v *verifier) verify(ctx context.Context, wait bool, timeout time.Duration)
 	}
 	if asked := c.Annotations[v1alpha1.AnnotationVerify]; asked != "" {
 		return fmt.Errorf("somebody asked for a verification already (annotation %s: %s), and it waits until the one "+
-			"before it, or a Backup, has ended: nothing was done. To see: %s; to take it back: kubectl annotate cluster %s -n %s %s-",
+			"before it, or a Backup, has ended: nothing was done. To see: %s; to take it back: kubectl annotate "+
+			"cluster %s -n %s %s-",
 			v1alpha1.AnnotationVerify, asked, v.look(), c.Name, c.Namespace, v1alpha1.AnnotationVerify)
 	}
 	request := v.now().UTC().Format("20060102T150405.000000000Z")

@@ -155,7 +155,8 @@ func TestTheListSaysWhatTheLastVerificationFound(t *testing.T) {
 	for want, s := range map[string]v1alpha1.VerificationStatus{
 		"Verified    yes, 60s ago: all is sound\n": {Phase: v1alpha1.VerificationSucceeded, Message: "all is sound",
 			EndedAt: second(time.Minute)},
-		"Verified    NO, 60s ago: R: damaged; the last that succeeded ended 5h ago\n": {Phase: v1alpha1.VerificationFailed, Reason: "R", Message: "damaged",
+		"Verified    NO, 60s ago: R: damaged; the last that succeeded ended 5h ago\n": {
+			Phase: v1alpha1.VerificationFailed, Reason: "R", Message: "damaged",
 			EndedAt: second(time.Minute), LastSucceededAt: second(5 * time.Hour)},
 		"Verified    Restoring: 7 percent; none succeeded before\n": {Phase: v1alpha1.VerificationRestoring,
 			Message: "7 percent"},

@@ -124,8 +124,9 @@ func TestTheVersionIsTheOneThatWasBuilt(t *testing.T) {
 func TestWhenErrantTransactionsWereCommittedIsTold(t *testing.T) {
 	at := time.Date(2026, 11, 21, 3, 0, 1, 0, time.UTC)
 	for want, times := range map[string]*core.Times{
-		"they were committed at 2026-11-21 03:00:01 UTC":                                                       {First: at, Last: at},
-		"they were committed from 2026-11-21 03:00:01 UTC to 2026-11-21 03:00:05 UTC (not known of 2 of them)": {First: at, Last: at.Add(4 * time.Second), Unknown: 2},
+		"they were committed at 2026-11-21 03:00:01 UTC": {First: at, Last: at},
+		"they were committed from 2026-11-21 03:00:01 UTC to 2026-11-21 03:00:05 UTC (not known of 2 of them)": {
+			First: at, Last: at.Add(4 * time.Second), Unknown: 2},
 	} {
 		f := healthy()
 		r := f.live("demo-2")

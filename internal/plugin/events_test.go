@@ -34,7 +34,8 @@ func night() (Facts, []eventsv1.Event) {
 	pod := f.Pods["demo-2"]
 	pod.CreationTimestamp = metav1.Time{Time: now.Add(-49 * time.Hour)}
 	pod.Status.ContainerStatuses[0] = corev1.ContainerStatus{Name: "mysql", RestartCount: 1,
-		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Time{Time: now.Add(-4 * time.Minute)}}},
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{
+			StartedAt: metav1.Time{Time: now.Add(-4 * time.Minute)}}},
 		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137,
 			Reason: "OOMKilled", FinishedAt: metav1.Time{Time: now.Add(-5 * time.Minute)}}}}
 	f.Live["demo-2"].Report.MysqldStarted = now.Add(-4*time.Minute + 2*time.Second)

@@ -161,7 +161,8 @@ func (f *fencer) await(ctx context.Context, c *v1alpha1.Cluster, pod *corev1.Pod
 		return f.takeBack(ctx, pod, last)
 	case errors.Is(err, errPending):
 		return fmt.Errorf("after %s status.fencedInstances does not say that %s is %s; last: %s. The request stays "+
-			"on the Pod and counts when the operator sees it: see that it runs (%s); to take the request back: kubectl cnmsql fence %s %s %s -n %s",
+			"on the Pod and counts when the operator sees it: see that it runs (%s); to take the request back: "+
+			"kubectl cnmsql fence %s %s %s -n %s",
 			timeout, name, f.word(), progress(&last.Status), findOperator, f.opposite(), f.key.Name,
 			name, f.key.Namespace)
 	case err != nil:

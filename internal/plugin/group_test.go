@@ -31,7 +31,8 @@ func TestTheGroupInEachSituation(t *testing.T) {
 func TestGroupStatusOfAnAsynchronousClusterIsRefused(t *testing.T) {
 	s := newScene(t, healthy().Cluster, nil)
 	g := &groupViewer{s.caller}
-	const says = "cluster demo is no group: its spec.replication.mode is async. Its situation: kubectl cnmsql status demo -n shop"
+	const says = "cluster demo is no group: its spec.replication.mode is async. Its situation: kubectl cnmsql status " +
+		"demo -n shop"
 	mustFail(t, g.show(t.Context(), ""), says)
 	mustFail(t, g.watch(t.Context()), says)
 	mustFail(t, s.recoverer().recover(t.Context(), time.Second), says)

@@ -34,7 +34,8 @@ func TestRecoverTellsWhoIsLeftWhatIsLostAndTheDanger(t *testing.T) {
 		"demo-3 continues alone as the whole group.",
 		"Excluded: demo-1, demo-2. An excluded instance that holds nothing beyond demo-3 joins again by itself. One " +
 			"that had received more is kept out as diverged",
-		"What demo-1, demo-2 hold is NOT KNOWN. A write is acknowledged when a majority has received it: those that only they have received are lost.",
+		"What demo-1, demo-2 hold is NOT KNOWN. A write is acknowledged when a majority has received it: those that " +
+			"only they have received are lost.",
 		"DANGER OF A SPLIT BRAIN: if demo-1, demo-2 still run and are only unreachable, they are a majority (2 of 3 " +
 			"members) and TAKE WRITES NOW",
 		"Type the name of the cluster (demo) to ask for it:",

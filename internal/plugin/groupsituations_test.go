@@ -121,7 +121,8 @@ func alone() *Facts {
 func nobody() *Facts {
 	f := online()
 	f.phase(core.PhaseBlocked, core.GroupQuorumLost, "the group has lost its quorum (demo-1 OFFLINE, demo-2 OFFLINE, "+
-		"demo-3 OFFLINE): writes wait. All instances are back, and none is in a group. demo-2 holds all that any of them holds; to have it reboot the group: kubectl cnmsql group recover demo")
+		"demo-3 OFFLINE): writes wait. All instances are back, and none is in a group. demo-2 holds all that any of "+
+		"them holds; to have it reboot the group: kubectl cnmsql group recover demo")
 	f.Cluster.Status.GroupReplication.HasQuorum = false
 	for _, name := range f.Cluster.Status.InstanceNames {
 		f.member(name, core.MemberOffline, true)

@@ -112,7 +112,8 @@ func (p *promoter) unanswered(w *wish, after time.Duration) error {
 			p.key.Namespace)
 	}
 	return fmt.Errorf("%s is not the primary after %s; last: %s. The request stays in status.targetPrimary; to "+
-		"follow: kubectl cnmsql status %s -n %s; to withdraw it: kubectl cnmsql promote %s %s -n %s (that counts until %s takes writes); if nothing happened at all, see that the operator runs: %s",
+		"follow: kubectl cnmsql status %s -n %s; to withdraw it: kubectl cnmsql promote %s %s -n %s (that counts "+
+		"until %s takes writes); if nothing happened at all, see that the operator runs: %s",
 		w.target, after.Round(100*time.Millisecond), progress(s), p.key.Name, p.key.Namespace, p.key.Name,
 		s.CurrentPrimary, p.key.Namespace, w.target, findOperator)
 }

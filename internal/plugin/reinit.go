@@ -277,7 +277,8 @@ func (r *reinit) await(ctx context.Context, c *v1alpha1.Cluster, names []string,
 	switch {
 	case errors.Is(err, errPending):
 		return fmt.Errorf("after %s the operator has not begun with %s; last: %s. One is recreated after the other, "+
-			"and only while the primary is healthy. The request stays; to follow: kubectl cnmsql status %s -n %s; to take it back: kubectl annotate cluster %s -n %s %s-",
+			"and only while the primary is healthy. The request stays; to follow: kubectl cnmsql status %s -n %s; to "+
+			"take it back: kubectl annotate cluster %s -n %s %s-",
 			timeout, strings.Join(left, ", "), progress(&last.Status), r.key.Name, r.key.Namespace, r.key.Name,
 			r.key.Namespace, v1alpha1.AnnotationReinit)
 	case err != nil:

@@ -138,7 +138,8 @@ func (group) reference(r Report) string { return r.Primary }
 
 func (group) overridable(c *v1alpha1.Cluster, to string) error {
 	return fmt.Errorf("cluster %s is a group, which elects its primary itself: nothing was done. To make %s "+
-		"primary: kubectl cnmsql promote %s %s -n %s; when the group has lost its quorum: kubectl cnmsql group recover %s -n %s",
+		"primary: kubectl cnmsql promote %s %s -n %s; when the group has lost its quorum: kubectl cnmsql group "+
+		"recover %s -n %s",
 		c.Name, to, c.Name, to, c.Namespace, c.Name, c.Namespace)
 }
 

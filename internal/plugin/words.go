@@ -12,9 +12,10 @@ import (
 
 // meanings tell what happens at a step of an operation.
 var meanings = map[core.Step]string{
-	core.StepCatchUp:    "the target catches up; the old primary still takes writes",
-	core.StepDemote:     "the old primary is being made read-only",
-	core.StepCopy:       "the primary is read-only and gives its data to others; it takes writes again when they are attached",
+	core.StepCatchUp: "the target catches up; the old primary still takes writes",
+	core.StepDemote:  "the old primary is being made read-only",
+	core.StepCopy: "the primary is read-only and gives its data to others; it takes writes again when they are " +
+		"attached",
 	core.StepDelay:      "waiting for spec.failoverDelay",
 	core.StepProve:      "getting a proof that the old primary cannot write",
 	core.StepElect:      "reading what each replica holds",
