@@ -5,6 +5,7 @@ package e2e
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,7 +29,8 @@ const (
 )
 
 // TestLargeBackup backs up 5 GiB of data that cannot be compressed, or CNMSQL_BACKUP_SIZE (a quantity of Kubernetes'),
-// through a Job whose memory is limited to 256 MiB: it does with that, and writes nothing to a disk.
+// through a Job whose memory is limited to 256 MiB: it does with that, and writes nothing to a disk. What is
+// restored has the same rows.
 func TestLargeBackup(t *testing.T) {
 	onlyInAll(t)
 	size, err := resource.ParseQuantity(cmp.Or(os.Getenv("CNMSQL_BACKUP_SIZE"), "5Gi"))
@@ -64,6 +66,19 @@ func TestLargeBackup(t *testing.T) {
 			size.Value())
 	}
 	job.didWithItsLimit()
+	b.restoresAll(store.Spec())
+}
+
+// restoresAll holds the tables of a Cluster that is made of the backup against those of the source.
+func (b *backedUp) restoresAll(objectStore string) {
+	b.t.Helper()
+	wanted, begun := b.checksums(b.open("rw")), time.Now()
+	in := b.restored("restored", objectStore, ", recoveryTarget: {targetImmediate: true}")
+	took := time.Since(begun)
+	if is := b.checksums(in.open("rw")); !maps.Equal(is, wanted) || len(wanted) == 0 {
+		b.t.Errorf("restored are %v, and the source has %v", is, wanted)
+	}
+	b.t.Logf("healthy on the backup %s after the Cluster was asked for", took.Round(time.Second))
 }
 
 // fillsTable has the primary write so many random bytes into a table. They stand in no binary log: there is no
