@@ -58,16 +58,11 @@ func (r *GapReconciler) SetupWithManager(mgr ctrl.Manager) error {
 // changesCause reports whether the change of a Cluster may change causeOf it, for which all Backups of
 // its namespace are looked at.
 func changesCause(e event.UpdateEvent) bool {
-	before, isCluster := e.ObjectOld.(*v1alpha1.Cluster)
-	after, isStill := e.ObjectNew.(*v1alpha1.Cluster)
-	if !isCluster || !isStill {
-		return true
-	}
-	return before.UID != after.UID || before.Generation != after.Generation ||
-		!before.DeletionTimestamp.Equal(after.DeletionTimestamp) ||
-		archiveOf(before) != archiveOf(after) ||
-		!slices.Equal(before.Status.InstanceNames, after.Status.InstanceNames) ||
-		!slices.Equal(runningOf(before), runningOf(after))
+	return changes(e, func(before, after *v1alpha1.Cluster) bool {
+		return archiveOf(before) != archiveOf(after) ||
+			!slices.Equal(before.Status.InstanceNames, after.Status.InstanceNames) ||
+			!slices.Equal(runningOf(before), runningOf(after))
+	})
 }
 
 // archiveOf is what a cause has of the archive; what was archived last changes all the time.

@@ -68,14 +68,9 @@ func (r *MergeReconciler) SetupWithManager(mgr ctrl.Manager) error {
 // changesMerging reports whether the change of a Cluster may have something merged: who looks lists all
 // Backups of its namespace, and the status of a Cluster changes all the time.
 func changesMerging(e event.UpdateEvent) bool {
-	before, isCluster := e.ObjectOld.(*v1alpha1.Cluster)
-	after, isStill := e.ObjectNew.(*v1alpha1.Cluster)
-	if !isCluster || !isStill {
-		return true
-	}
-	return before.UID != after.UID || before.Generation != after.Generation ||
-		!before.DeletionTimestamp.Equal(after.DeletionTimestamp) ||
-		!maps.Equal(before.Annotations, after.Annotations) || isArchived(before) != isArchived(after)
+	return changes(e, func(before, after *v1alpha1.Cluster) bool {
+		return !maps.Equal(before.Annotations, after.Annotations) || isArchived(before) != isArchived(after)
+	})
 }
 
 func isArchived(c *v1alpha1.Cluster) bool {
@@ -84,16 +79,24 @@ func isArchived(c *v1alpha1.Cluster) bool {
 
 // changesTaken reports whether the change of a Backup changes what TakenOf says of it.
 func changesTaken(e event.UpdateEvent) bool {
-	before, isBackup := e.ObjectOld.(*v1alpha1.Backup)
-	after, isStill := e.ObjectNew.(*v1alpha1.Backup)
-	if !isBackup || !isStill {
+	return changes(e, func(before, after *v1alpha1.Backup) bool {
+		return before.Status.Phase != after.Status.Phase || !before.Status.StartedAt.Equal(after.Status.StartedAt) ||
+			!before.Status.StoppedAt.Equal(after.Status.StoppedAt) ||
+			before.Status.BeginGTID != after.Status.BeginGTID ||
+			before.Status.ServerVersion != after.Status.ServerVersion
+	})
+}
+
+// changes reports whether an object has become another one, has another spec, is being deleted, or has
+// changed in what is meant.
+func changes[T client.Object](e event.UpdateEvent, inWhatIsMeant func(before, after T) bool) bool {
+	before, is := e.ObjectOld.(T)
+	after, isStill := e.ObjectNew.(T)
+	if !is || !isStill {
 		return true
 	}
-	return before.UID != after.UID || before.Status.Phase != after.Status.Phase ||
-		!before.DeletionTimestamp.Equal(after.DeletionTimestamp) ||
-		!before.Status.StartedAt.Equal(after.Status.StartedAt) ||
-		!before.Status.StoppedAt.Equal(after.Status.StoppedAt) ||
-		before.Status.BeginGTID != after.Status.BeginGTID || before.Status.ServerVersion != after.Status.ServerVersion
+	return before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() ||
+		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) || inWhatIsMeant(before, after)
 }
 
 func archiveMergedBy(_ context.Context, job client.Object) []reconcile.Request {

@@ -194,17 +194,22 @@ func isComparison(op token.Token) bool {
 // isJudged reports whether an expression is named as what only core may judge: an epoch, what is withheld below one,
 // a promise, or a promotion. A variable counts as a field does, and so does a function that returns it.
 func isJudged(e ast.Expr) bool {
-	if call, ok := e.(*ast.CallExpr); ok {
-		e = call.Fun
-	}
-	name := strings.ToLower(nameOf(e))
+	name := strings.ToLower(nameOf(called(e)))
 	return strings.HasSuffix(name, "epoch") || strings.HasSuffix(name, "withheld") ||
 		slices.Contains([]string{"promotion", "nowritesbelow", "noreceivingbelow"}, name)
 }
 
+// called returns the function that an expression calls, or the expression.
+func called(e ast.Expr) ast.Expr {
+	if call, ok := e.(*ast.CallExpr); ok {
+		return call.Fun
+	}
+	return e
+}
+
 // isMoment reports whether an expression is named as a time, which is compared by a method named as that of GTID sets.
 func isMoment(e ast.Expr) bool {
-	name := nameOf(e)
+	name := nameOf(called(e))
 	return strings.HasSuffix(name, "At") || strings.HasSuffix(name, "Timestamp")
 }
 
