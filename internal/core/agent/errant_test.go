@@ -58,9 +58,11 @@ func TestAPrimaryPublishesItselfOnce(t *testing.T) {
 		"it takes no writes":          func(f *Facts) { f.WritableEpoch = 0 },
 		"it takes writes of the past": func(f *Facts) { f.WritableEpoch = 6 },
 		"the status says so":          func(f *Facts) { f.Cluster.CurrentPrimary = "db-1" },
-		"another is promoted":         func(f *Facts) { f.Cluster.Promotion = &core.Promotion{Epoch: 7, Instance: "db-2"} },
-		"it has promised not to":      func(f *Facts) { f.NoWritesBelow = 8 },
-		"it does not know":            func(f *Facts) { f.Cluster = nil },
+		"another is promoted": func(f *Facts) {
+			f.Cluster.Promotion = &core.Promotion{Epoch: 7, Instance: "db-2"}
+		},
+		"it has promised not to": func(f *Facts) { f.NoWritesBelow = 8 },
+		"it does not know":       func(f *Facts) { f.Cluster = nil },
 	} {
 		f := &Facts{Me: "db-1", WritableEpoch: 7, Locked: true, Cluster: &Cluster{Epoch: 7, Promotion: promotion}}
 		change(f)

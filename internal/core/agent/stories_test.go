@@ -22,7 +22,8 @@ import (
 //	replica                populated, running, following the primary db-2 of epoch 3
 //	newmember              an empty volume, a group g-1 that db-1 is to make
 //	member                 an online secondary of the group g-1 in epoch 3, db-2 is its primary
-//	group k=v …            name made by of reboot bootstraps tried failed settled admitted ordered addresses protocol excluded held held-rejoin held-expel quorate forgot gone-on quorum online last
+//	group k=v …            name made by of reboot bootstraps tried failed settled admitted ordered addresses protocol
+//	                       excluded held held-rejoin held-expel quorate forgot gone-on quorum online last
 //	view k=v …             of mysqld: state role others=db-2:ONLINE:PRIMARY,… ; none
 //	primary                populated, writable in epoch 3, the lease held
 //	cluster k=v …          epoch promotion=who@epoch proof pod node required acks current
@@ -33,7 +34,8 @@ import (
 //	                       away vouched was-fenced writable lease donor restart problem terminating asking received
 //	                       maintenance statements may-lack
 //	mysqld k=v …           up accepted answers stalled may-write ended failures login
-//	server k=v …           executed retrieved source io sql sqlerror sqltried ioerror gives-acks requires-acks clients waits offline; none
+//	server k=v …           executed retrieved source io sql sqlerror sqltried ioerror gives-acks requires-acks
+//	                       clients waits offline; none
 //	position k=v …         of db-2: mine executed logged writable lacking purged seen grouped sees; none
 //	others k=v …           of its own transactions others hold: asked ended db-2=1-100 empty=db-2
 //	pass 3s                time goes by; the lease is renewed, unless away

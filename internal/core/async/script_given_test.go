@@ -11,7 +11,8 @@ import (
 // former adds a volume that a deleted Cluster of this name has left, and what its instance would say.
 func (s *script) former(a args) {
 	v := core.FormerVolume{Instance: a.name, UID: "volume-" + a.name}
-	truth := core.Report{Instance: a.name, Data: core.DataPopulated, Server: &core.Server{UUID: "uuid-of-" + a.name, SuperReadOnly: true}}
+	truth := core.Report{Instance: a.name, Data: core.DataPopulated, Server: &core.Server{UUID: "uuid-of-" + a.name,
+		SuperReadOnly: true}}
 	for _, key := range a.keys {
 		switch key {
 		case "of":

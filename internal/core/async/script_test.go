@@ -26,7 +26,8 @@ import (
 //	  its mysqld was asked before
 //	lost c-2 [why=] | cut c-2 | found c-2  its manager cannot be reached | nor can mysqld | both can be again
 //	pod c-1 gone|terminating=|terminated|rejected|ready=|outdated|old-image|new-image|waiting=|node=|demote
-//	volume c-1 gone|deleting|unbound|kept|asks=3Gi|refused=why    node c-1 gone|out-of-service|draining|not-ready, off for long unless "lives"
+//	volume c-1 gone|deleting|unbound|kept|asks=3Gi|refused=why
+//	node c-1 gone|out-of-service|draining|not-ready, off for long unless "lives"
 //	unseen c-1                    what Kubernetes says of it is not known
 //	held c-1 by=NAME              a finalizer holds its Pod or claim
 //	slow c-2 | quick c-2          its manager does not act by itself | does
@@ -108,13 +109,7 @@ func (s *script) command(td *datadriven.TestData) string {
 	a := argsOf(td)
 	switch td.Cmd {
 	case "cluster", "healthy":
-		s.seen = nil
-		s.w = newWorld(core.Cluster{Wanted: 3, Durability: core.Durability{Mode: core.DurabilityAsync}, SwitchoverLimit: time.Minute})
-		s.w.coverage = s.coverage
-		s.spec(a)
-		if td.Cmd == "healthy" {
-			s.w.settleDown(s.t)
-		}
+		s.begin(a, td.Cmd == "healthy")
 	case "spec":
 		s.spec(a)
 	case "status":
@@ -163,6 +158,18 @@ func (s *script) command(td *datadriven.TestData) string {
 		return s.about(td.Cmd, a)
 	}
 	return ""
+}
+
+// begin makes a Cluster of three with empty volumes, or one that is healthy.
+func (s *script) begin(a args, healthy bool) {
+	s.seen = nil
+	s.w = newWorld(core.Cluster{Wanted: 3, Durability: core.Durability{Mode: core.DurabilityAsync},
+		SwitchoverLimit: time.Minute})
+	s.w.coverage = s.coverage
+	s.spec(a)
+	if healthy {
+		s.w.settleDown(s.t)
+	}
 }
 
 // about are the verbs that name an instance.

@@ -181,26 +181,35 @@ func without(o *core.Observation, gone func(*core.Instance) bool) {
 	o.Cluster.Status.Group = &again
 }
 
-func TestAfterAnOutageTheOperatorActsOnlyOnWhatItKnows(t *testing.T) {
-	report := func(change func(*core.Report)) func(*core.Observation) {
-		return func(o *core.Observation) {
-			r, _ := o.Instances[1].Report.Get()
-			change(&r)
-			o.Instances[1].Report = core.Known(r, o.Now, o.Now)
-		}
+// report changes what the second instance says.
+func report(change func(*core.Report)) func(*core.Observation) {
+	return func(o *core.Observation) {
+		r, _ := o.Instances[1].Report.Get()
+		change(&r)
+		o.Instances[1].Report = core.Known(r, o.Now, o.Now)
 	}
+}
+
+func TestAfterAnOutageTheOperatorActsOnlyOnWhatItKnows(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*core.Observation)
 		says   string
 	}{
-		"all is well":           {func(*core.Observation) {}, "c-1, which holds all that any instance holds, reboots the group"},
-		"a word is old":         {func(o *core.Observation) { agedReport(&o.Instances[1], o.Now) }, "The operator waits for c-2 (nothing new is known of it)"},
-		"a volume is not known": {func(o *core.Observation) { o.Instances[1].Volume = core.Fact[core.Volume]{} }, "The operator waits for c-2 (nothing new is known of it)"},
-		"one is being stopped":  {report(func(r *core.Report) { r.Terminating = true }), "The operator waits for c-2 (it is being stopped)"},
+		"all is well": {func(*core.Observation) {},
+			"c-1, which holds all that any instance holds, reboots the group"},
+		"a word is old": {func(o *core.Observation) { agedReport(&o.Instances[1], o.Now) },
+			"The operator waits for c-2 (nothing new is known of it)"},
+		"a volume is not known": {func(o *core.Observation) { o.Instances[1].Volume = core.Fact[core.Volume]{} },
+			"The operator waits for c-2 (nothing new is known of it)"},
+		"one is being stopped": {report(func(r *core.Report) { r.Terminating = true }),
+			"The operator waits for c-2 (it is being stopped)"},
 		"one joins": {report(func(r *core.Report) { r.Reason = core.MemberJoining }),
 			"The operator waits for c-2 (it looks for a group)"},
-		"one says no group":       {report(func(r *core.Report) { r.Server.Group = nil }), "The operator waits for c-2 (nothing new is known of it)"},
-		"one is still in a group": {report(func(r *core.Report) { r.Server.Group = &core.GroupView{State: core.MemberError} }), "c-1, c-3 cannot join a group without a quorum"},
+		"one says no group": {report(func(r *core.Report) { r.Server.Group = nil }),
+			"The operator waits for c-2 (nothing new is known of it)"},
+		"one is still in a group": {
+			report(func(r *core.Report) { r.Server.Group = &core.GroupView{State: core.MemberError} }),
+			"c-1, c-3 cannot join a group without a quorum"},
 		"one found that it has diverged": {report(func(r *core.Report) { r.Errant = gtid.MustParse(groupUUID + ":9") }),
 			"The operator does not reboot the group by itself: c-2 has diverged"},
 		"a volume is being deleted": {func(o *core.Observation) {
@@ -213,8 +222,11 @@ func TestAfterAnOutageTheOperatorActsOnlyOnWhatItKnows(t *testing.T) {
 				o.Instances[i].Report = core.Known(r, o.Now, o.Now)
 			}
 		}, "by itself: c-1, c-2 have no data, and may have lost it"},
-		"one is to be recreated":     {func(o *core.Observation) { o.Cluster.Reinit = []core.ReinitRequest{{Instance: "c-2"}} }, "by itself: the data of c-2 is to be recreated"},
-		"the group had more members": {func(o *core.Observation) { o.Cluster.Status.Group.ViewMax = 4 }, "by itself: there are 3 instances, and the group had 4 members"},
+		"one is to be recreated": {
+			func(o *core.Observation) { o.Cluster.Reinit = []core.ReinitRequest{{Instance: "c-2"}} },
+			"by itself: the data of c-2 is to be recreated"},
+		"the group had more members": {func(o *core.Observation) { o.Cluster.Status.Group.ViewMax = 4 },
+			"by itself: there are 3 instances, and the group had 4 members"},
 		"nobody was seen to go on": {func(o *core.Observation) { o.Cluster.Status.Group.ViewID = "" }, "by itself: " +
 			"the last recovery is not complete (no member was seen to continue)"},
 		"one was left out, and may be back": {func(o *core.Observation) {
@@ -225,7 +237,10 @@ func TestAfterAnOutageTheOperatorActsOnlyOnWhatItKnows(t *testing.T) {
 			o := outage(t)
 			c.change(&o)
 			plan := Decide(o)
-			acts := slices.ContainsFunc(plan.Effects, func(e core.Effect) bool { _, is := e.(core.RebootGroup); return is })
+			acts := slices.ContainsFunc(plan.Effects, func(e core.Effect) bool {
+				_, is := e.(core.RebootGroup)
+				return is
+			})
 			if acts != (name == "all is well") || !strings.Contains(plan.Status.Reason, c.says) {
 				t.Errorf("acts: %t; said: %s", acts, plan.Status.Reason)
 			}
