@@ -128,7 +128,8 @@ type JobTemplate struct {
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 	// Resources of the container. It needs up to 256 MiB of memory. Without any it
-	// requests 100m of CPU and 128Mi of memory; where a quota wants limits, name them.
+	// requests 128Mi of memory, and as much CPU as an instance requests, 100m at
+	// most; where a quota wants limits, name them.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 	// TTL is how long the Job is kept after its end; a day when absent.

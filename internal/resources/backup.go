@@ -106,7 +106,7 @@ func storeJob(
 			ImagePullSecrets:   pullSecrets(c),
 			Containers: []corev1.Container{{
 				Name: verb, Image: operatorImage, Command: []string{"/cnmsql", "backup", verb},
-				Resources: jobResources(t), SecurityContext: containerSecurity(c),
+				Resources: jobResources(c, t), SecurityContext: containerSecurity(c),
 				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 				VolumeMounts: []corev1.VolumeMount{
 					{Name: volumeStore, MountPath: layout.StoreDir, ReadOnly: true}},
@@ -125,16 +125,33 @@ func jobPodLabels(c *v1alpha1.Cluster) map[string]string {
 	return out
 }
 
+// jobCPU is what a Job requests of the CPU at most.
+var jobCPU = resource.MustParse("100m")
+
 // jobResources are what the user says, or requests of what a Job needs most of the time: a Pod
-// without any is the first that a node in need evicts, and one that a quota refuses.
-func jobResources(t v1alpha1.JobTemplate) corev1.ResourceRequirements {
+// without any is the first that a node in need evicts, and one that a quota refuses. Of the CPU it
+// requests no more than an instance, which would have to give way to it otherwise.
+func jobResources(c *v1alpha1.Cluster, t v1alpha1.JobTemplate) corev1.ResourceRequirements {
 	if len(t.Resources.Requests) > 0 || len(t.Resources.Limits) > 0 {
 		return t.Resources
 	}
 	out := t.Resources.DeepCopy()
-	out.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"),
-		corev1.ResourceMemory: resource.MustParse("128Mi")}
+	out.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")}
+	if cpu := cpuRequest(c.Spec.Resources); !cpu.IsZero() {
+		if cpu.Cmp(jobCPU) > 0 {
+			cpu = jobCPU
+		}
+		out.Requests[corev1.ResourceCPU] = cpu
+	}
 	return *out
+}
+
+// cpuRequest is what a container requests of the CPU: its limit, where it says nothing else.
+func cpuRequest(of corev1.ResourceRequirements) resource.Quantity {
+	if is, says := of.Requests[corev1.ResourceCPU]; says {
+		return is
+	}
+	return of.Limits[corev1.ResourceCPU]
 }
 
 // jobTemplate is the Backup's, or that of all of the Cluster; b is nil for what is of no Backup.

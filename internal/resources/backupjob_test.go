@@ -47,10 +47,27 @@ func TestTheJobOfABackupIsNoInstance(t *testing.T) {
 	if _, is := pod.Labels[v1alpha1.LabelCluster]; is || instances.Matches(labels.Set(pod.Labels)) {
 		t.Errorf("it is taken for an instance by %v", pod.Labels)
 	}
-	has := pod.Spec.Containers[0].Resources.Requests
-	if has.Cpu().IsZero() || has.Memory().IsZero() {
-		t.Errorf("it requests %v", has)
+}
+
+// An instance would have to give way to a Job that requests more of the CPU than it.
+func TestTheJobOfABackupRequestsNoMoreCPUThanAnInstance(t *testing.T) {
+	for _, of := range []struct{ requests, limits, job string }{
+		{"", "", "0"}, {"50m", "", "50m"}, {"1", "2", "100m"}, {"", "2", "100m"}, {"", "40m", "40m"}, {"0", "2", "0"},
+	} {
+		c := cluster(t, "minimal")
+		c.Spec.Resources = corev1.ResourceRequirements{Requests: cpuOf(of.requests), Limits: cpuOf(of.limits)}
+		has := BackupJob(c, aBackupOf(c), "cnmsql:v1").Spec.Template.Spec.Containers[0].Resources.Requests
+		if has.Cpu().String() != of.job || has.Memory().String() != "128Mi" {
+			t.Errorf("beside an instance with %q and at most %q it requests %v", of.requests, of.limits, has)
+		}
 	}
+}
+
+func cpuOf(text string) corev1.ResourceList {
+	if text == "" {
+		return nil
+	}
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(text)}
 }
 
 func TestAJobTemplateReachesTheJobOfABackup(t *testing.T) {
