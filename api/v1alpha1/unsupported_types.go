@@ -52,9 +52,9 @@ type FixedClusterFields struct {
 	// +kubebuilder:validation:Enum=switchover
 	// +optional
 	PrimaryUpdateMethod string `json:"primaryUpdateMethod,omitempty"`
-	// Monitoring: each instance serves its metrics at port 9187, and nothing else is made.
+	// Monitoring: each instance serves its metrics at port 9187.
 	// +optional
-	Monitoring *FixedMonitoring `json:"monitoring,omitempty"`
+	Monitoring *MonitoringSpec `json:"monitoring,omitempty"`
 	// NodeMaintenanceWindow: there is none.
 	// +optional
 	NodeMaintenanceWindow *FixedMaintenanceWindow `json:"nodeMaintenanceWindow,omitempty"`
@@ -63,11 +63,12 @@ type FixedClusterFields struct {
 	Upgrade *FixedUpgrade `json:"upgrade,omitempty"`
 }
 
-// FixedMonitoring takes what says that metrics are served as they are.
+// MonitoringSpec asks for a PodMonitor, and takes what says that metrics are served as they are.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.enablePodMonitor) && self.enablePodMonitor, has(self.disableDefaultQueries) && self.disableDefaultQueries, has(self.customQueriesConfigMap) && self.customQueriesConfigMap.size() > 0, has(self.customQueriesSecret) && self.customQueriesSecret.size() > 0, has(self.metricsQueriesTTL) && self.metricsQueriesTTL.size() > 0, has(self.tls) && has(self.tls.enabled) && self.tls.enabled].all(set, !set)",message="spec.monitoring can only confirm the defaults: each instance serves the metrics of its manager at port 9187, without TLS and without queries of yours; make a PodMonitor of your own for that port, and an exporter of your own for other queries; remove the field, or set it to false or to an empty list"
-type FixedMonitoring struct {
-	// EnablePodMonitor: none is made.
+// +kubebuilder:validation:XValidation:rule="[has(self.disableDefaultQueries) && self.disableDefaultQueries, has(self.customQueriesConfigMap) && self.customQueriesConfigMap.size() > 0, has(self.customQueriesSecret) && self.customQueriesSecret.size() > 0, has(self.metricsQueriesTTL) && self.metricsQueriesTTL.size() > 0, has(self.tls) && has(self.tls.enabled) && self.tls.enabled].all(set, !set)",message="spec.monitoring can only ask for a PodMonitor and confirm the defaults: each instance serves the metrics of its manager at port 9187, without TLS and without queries of yours; have an exporter of your own for other queries; remove the field, or set it to false or to an empty list"
+type MonitoringSpec struct {
+	// EnablePodMonitor has a PodMonitor made, of the Cluster's name, by which Prometheus
+	// (of the Prometheus Operator) asks the instances.
 	// +optional
 	EnablePodMonitor *bool `json:"enablePodMonitor,omitempty"`
 	// DisableDefaultQueries: the metrics of an instance are always served.

@@ -368,6 +368,9 @@ var problems = []row[Reason]{
 			"replication), or names another owner, a reserved account, or by now another account; a cluster that is " +
 			"made keeps its account, and goes on", ""},
 	{ProblemSecretOwn, "initdb.secret names the Secret <cluster>-app, which the operator makes itself", ""},
+	{ProblemPodMonitor, "spec.monitoring.enablePodMonitor is true, and the PodMonitor cannot be made: this " +
+		"Kubernetes does not know the kind, the API server refuses it, or somebody else has one of its name; a " +
+		"notice, which hinders nothing", "status.md#a-podmonitor"},
 	{ProblemAuthorityBroken, "the Secret <cluster>-ca is damaged, or its certificate has ended; restore it, or have " +
 		"another made", "security.md#tls"},
 	{ProblemAuthorityEnds, "the certificate in the Secret <cluster>-ca ends before long, and with it TLS between the " +

@@ -113,6 +113,7 @@ const (
 	ProblemRecoverySource   Reason = "RecoverySourceMissing"
 	ProblemClassNotFound    Reason = "StorageClassNotFound"
 	ProblemNoDefaultClass   Reason = "NoDefaultStorageClass"
+	ProblemPodMonitor       Reason = "PodMonitorRefused"
 
 	ProblemAuthorityLost     Reason = "CertificateAuthorityLost"
 	ProblemAuthorityRestored Reason = "CertificateAuthorityRestored"

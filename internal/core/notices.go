@@ -36,6 +36,7 @@ var notices = map[Reason]Attention{
 	ReasonNotFollowing:      AwaitsHuman,
 	BackupStoreSecret:       AwaitsHuman, // as a notice: the instances archive as they were told last
 	ProblemAuthorityAwaits:  AwaitsHuman,
+	ProblemPodMonitor:       AwaitsHuman,
 
 	ProblemAuthorityEnds: IsTold, // CnmsqlAuthorityEnds
 	ReasonNearlyFull:     IsTold, // CnmsqlVolumeNearlyFull

@@ -33,8 +33,9 @@ type prerequisites struct {
 	stores map[types.NamespacedName]userSecret // by Cluster: the files of the archive's store
 	behind map[types.UID]notYet                // the volumes that have not grown yet, by claim
 
-	attempts attempts
-	growths  *refusedGrowths
+	attempts    attempts
+	growths     *refusedGrowths
+	podMonitors podMonitors
 }
 
 func newPrerequisites(cached client.Client, live client.Reader) *prerequisites {
@@ -49,6 +50,7 @@ func (p *prerequisites) forget(cluster types.NamespacedName) {
 	p.attempts.forget(cluster)
 	p.authorities.forget(cluster)
 	p.growths.forget(cluster)
+	p.podMonitors.forget(cluster)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.users, cluster)
@@ -75,9 +77,10 @@ func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (ca *pk
 		asides = append(asides, authorityEnds(c, ca))
 	}
 	archive := func(ctx context.Context, c *v1alpha1.Cluster) error { return p.archive(ctx, c, &asides) }
+	monitor := func(ctx context.Context, c *v1alpha1.Cluster) error { return p.podMonitor(ctx, c, &asides) }
 	list := append(p.accounts(signs, &asides), attempt{"recovery", p.recovery}, attempt{"archive", archive},
 		attempt{"budget", p.budget}, attempt{attemptLease, p.lease}, attempt{"services", p.defaultServices},
-		attempt{"left over", p.leftOvers})
+		attempt{"left over", p.leftOvers}, attempt{"monitor", monitor})
 	for _, name := range c.Status.InstanceNames {
 		list = append(list, p.ofInstance(signs, name)...)
 	}

@@ -122,7 +122,7 @@ var hashCases = map[string]struct {
 		c.Spec.Replica = &v1alpha1.ReplicaSpec{Source: "other"}
 	}, false},
 	"what is so anyway": {func(c *v1alpha1.Cluster, _ *PodOptions) {
-		c.Spec.Monitoring, c.Spec.Upgrade = &v1alpha1.FixedMonitoring{}, &v1alpha1.FixedUpgrade{}
+		c.Spec.Monitoring, c.Spec.Upgrade = &v1alpha1.MonitoringSpec{}, &v1alpha1.FixedUpgrade{}
 		c.Spec.NodeMaintenanceWindow, c.Spec.EnvFrom = &v1alpha1.FixedMaintenanceWindow{}, []v1alpha1.Unsupported{}
 		c.Spec.Replication.Heartbeat = &v1alpha1.FixedHeartbeat{Enabled: new(false)}
 		c.Spec.MySQL.AdditionalConfigFiles = map[string]string{}

@@ -99,6 +99,9 @@ func podSpec(c *v1alpha1.Cluster, instance string, o PodOptions) corev1.PodSpec 
 
 const installerName = "install"
 
+// metricsPort is the name of the port of an instance's metrics.
+const metricsPort = "metrics"
+
 // Installer is the image that a Pod's manager was to be copied from: as the operator
 // asked for it, or in a Pod of an earlier release as the spec has it; "" when it cannot be
 // told.
@@ -141,7 +144,7 @@ func server(c *v1alpha1.Cluster, instance string, o PodOptions) corev1.Container
 			containerPort("mysql-group", layout.GroupPort),
 			containerPort("control", layout.ControlPort),
 			containerPort("probes", layout.ProbePort),
-			containerPort("metrics", layout.MetricsPort),
+			containerPort(metricsPort, layout.MetricsPort),
 		},
 		Resources:       c.Spec.Resources,
 		SecurityContext: containerSecurity(c),

@@ -25,14 +25,12 @@ func TestWhatIsSoAnywayMayBeSaid(t *testing.T) {
 		"monitoring: {}": "",
 		"monitoring: {enablePodMonitor: false, disableDefaultQueries: false, tls: {enabled: false}, " +
 			"customQueriesConfigMap: [], customQueriesSecret: []}": "",
-		"monitoring: {enablePodMonitor: true}": "make a PodMonitor of your own",
-		"monitoring: {disableDefaultQueries: true}": "spec.monitoring can only confirm the " +
-			"defaults",
+		"monitoring: {enablePodMonitor: true}":                           "",
+		"monitoring: {disableDefaultQueries: true}":                      "can only ask for a PodMonitor",
 		"monitoring: {customQueriesConfigMap: [{name: mine, key: all}]}": "an exporter of your own for other queries",
 		"monitoring: {customQueriesSecret: [{name: mine, key: all}]}":    "an exporter of your own for other queries",
-		"monitoring: {metricsQueriesTTL: 30s}": "spec.monitoring can only confirm the " +
-			"defaults",
-		"monitoring: {tls: {enabled: true}}": "without TLS",
+		"monitoring: {metricsQueriesTTL: 30s}":                           "can only ask for a PodMonitor",
+		"monitoring: {tls: {enabled: true}}":                             "without TLS",
 
 		"upgrade: {backupBeforeUpgrade: false}": "",
 		"upgrade: {backupBeforeUpgrade: true}":  "make a Backup yourself",

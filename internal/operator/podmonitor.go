@@ -1,0 +1,175 @@
+package operator
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
+	"cnmsql.co/internal/resources"
+)
+
+// podMonitors are what is known of the PodMonitors of Clusters. Their kind may not be there, and so nobody
+// watches them: those that are there are listed once, and each is applied when it is to be another one. What
+// somebody changes of one by hand stays until then.
+type podMonitors struct {
+	mu     sync.Mutex
+	of     map[types.NamespacedName]podMonitor // by Cluster
+	listed time.Time                           // at which they were asked for last
+	known  bool                                // which there are
+}
+
+// podMonitor is what became of one.
+type podMonitor struct {
+	// wanted is the hash of what was applied; zero of one that was found.
+	wanted [sha256.Size]byte
+	// problem is why there is none, and at when that was found.
+	problem *core.Problem
+	at      time.Time
+}
+
+// isSettled reports whether nothing is to be done for what is wanted now.
+func (m podMonitor) isSettled(wanted [sha256.Size]byte, now time.Time) bool {
+	return m.wanted == wanted && (m.problem == nil || now.Sub(m.at) < refusedPauseMost)
+}
+
+func (m *podMonitors) get(key types.NamespacedName) (is podMonitor, there bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	is, there = m.of[key]
+	return is, there
+}
+
+func (m *podMonitors) note(key types.NamespacedName, is podMonitor) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of[key] = is
+}
+
+func (m *podMonitors) forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.of, key)
+}
+
+// find lists those that are there, once. A Kubernetes that does not know the kind has none. Who cannot be
+// asked is asked again after a while: it hinders no Cluster that wants none.
+func (m *podMonitors) find(ctx context.Context, from client.Reader, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known || now.Sub(m.listed) < refusedPauseMost {
+		return
+	}
+	m.listed = now
+	all := &unstructured.UnstructuredList{}
+	all.SetGroupVersionKind(resources.PodMonitorKind.GroupVersion().WithKind(resources.PodMonitorKind.Kind + "List"))
+	err := from.List(ctx, all, client.HasLabels{v1alpha1.LabelCluster})
+	m.known = err == nil || meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
+	if m.of == nil {
+		m.of = map[types.NamespacedName]podMonitor{}
+	}
+	for _, is := range all.Items {
+		key := types.NamespacedName{Namespace: is.GetNamespace(), Name: is.GetLabels()[v1alpha1.LabelCluster]}
+		if _, there := m.of[key]; !there {
+			m.of[key] = podMonitor{}
+		}
+	}
+}
+
+// podMonitor keeps the Cluster's PodMonitor, or removes it where the user wants none. That there is none
+// hinders nothing: why not is an aside.
+func (p *prerequisites) podMonitor(ctx context.Context, c *v1alpha1.Cluster, asides *[]core.Problem) error {
+	wanted, err := resources.PodMonitor(c)
+	if err != nil {
+		return err
+	}
+	key, now := client.ObjectKeyFromObject(c), time.Now()
+	p.podMonitors.find(ctx, p.live, now)
+	is, there := p.podMonitors.get(key)
+	if wanted == nil {
+		if !there {
+			return nil
+		}
+		return p.dropPodMonitor(ctx, c)
+	}
+	text, err := wanted.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	if hash := sha256.Sum256(text); !is.isSettled(hash, now) {
+		is = podMonitor{wanted: hash, at: now}
+		if is.problem, err = p.applyPodMonitor(ctx, c, wanted); err != nil {
+			return err
+		}
+		p.podMonitors.note(key, is)
+	}
+	if is.problem != nil {
+		*asides = append(*asides, *is.problem)
+	}
+	return nil
+}
+
+// applyPodMonitor returns what the user has to mend. An error is an answer that did not come.
+func (p *prerequisites) applyPodMonitor(ctx context.Context, c *v1alpha1.Cluster,
+	wanted *unstructured.Unstructured) (*core.Problem, error) {
+	found, err := p.foundPodMonitor(ctx, c)
+	if err == nil && found != nil && !resources.Belongs(c, found) {
+		return unmonitored("there is a PodMonitor %s already, which does not belong to this Cluster: delete or rename "+
+			"that one", found.GetName()), nil
+	}
+	if err == nil {
+		err = p.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted),
+			client.FieldOwner(resources.FieldManager), client.ForceOwnership)
+	}
+	switch {
+	case err == nil:
+		return nil, nil
+	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
+		return unmonitored("this Kubernetes does not know the kind %s (%s): install the Prometheus Operator",
+			resources.PodMonitorKind.Kind, resources.PodMonitorKind.GroupVersion()), nil
+	case isRefusal(err):
+		return unmonitored("the API server refuses the PodMonitor %s: %v", c.Name, err), nil
+	default:
+		return nil, fmt.Errorf("apply PodMonitor %s: %w", c.Name, err)
+	}
+}
+
+func unmonitored(why string, args ...any) *core.Problem {
+	return &core.Problem{Reason: core.ProblemPodMonitor, Message: "spec.monitoring.enablePodMonitor is true, and " +
+		fmt.Sprintf(why, args...) + ", or set it to false. It is tried again each minute"}
+}
+
+// foundPodMonitor is the object of the Cluster's name, nil if there is none.
+func (p *prerequisites) foundPodMonitor(ctx context.Context, c *v1alpha1.Cluster) (*unstructured.Unstructured,
+	error) {
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(resources.PodMonitorKind)
+	err := p.live.Get(ctx, client.ObjectKeyFromObject(c), found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// dropPodMonitor removes the Cluster's own, and forgets it once it is gone.
+func (p *prerequisites) dropPodMonitor(ctx context.Context, c *v1alpha1.Cluster) error {
+	found, err := p.foundPodMonitor(ctx, c)
+	if err == nil && found != nil && resources.Belongs(c, found) {
+		uid := found.GetUID()
+		err = p.client.Delete(ctx, found, client.Preconditions{UID: &uid})
+	}
+	if client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
+		return fmt.Errorf("delete PodMonitor %s: %w", c.Name, err)
+	}
+	p.podMonitors.forget(client.ObjectKeyFromObject(c))
+	return nil
+}
