@@ -24,7 +24,7 @@ func (p *prerequisites) leftOvers(ctx context.Context, c *v1alpha1.Cluster) erro
 	for i := range services.Items {
 		s := &services.Items[i]
 		_, isInstances := resources.Ordinal(c.Name, s.Name)
-		if !isInstances || resources.IsRoleService(s) || !resources.Belongs(c, s) ||
+		if !isInstances || resources.IsRoleService(s) || !resources.Belongs(c, s) || s.DeletionTimestamp != nil ||
 			slices.Contains(c.Status.InstanceNames, s.Name) {
 			continue
 		}
@@ -34,7 +34,7 @@ func (p *prerequisites) leftOvers(ctx context.Context, c *v1alpha1.Cluster) erro
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return together(errs...)
 }
 
 // isGone reports whether, by the API server's word, an instance has neither a Pod nor a claim, and the status does not
@@ -71,7 +71,7 @@ func (p *prerequisites) removeRest(ctx context.Context, c *v1alpha1.Cluster, ins
 	for _, kind := range []client.Object{&rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.ServiceAccount{}} {
 		errs = append(errs, p.remove(ctx, c, kind, instance))
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := together(errs...); err != nil {
 		return err
 	}
 	return p.remove(ctx, c, &corev1.Service{}, instance)

@@ -1,14 +1,20 @@
 package operator
 
 import (
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/resources"
 )
 
@@ -60,5 +66,28 @@ func TestWhatIsLeftOfAnInstanceThatIsGoneIsRemoved(t *testing.T) {
 		if _, are := led(t, server)["c-rw"]; !are {
 			t.Errorf("%s: -rw is gone", what)
 		}
+	}
+}
+
+// A Cluster is whole with what is left: that the API server lets nobody delete it hinders nothing, and is told.
+func TestWhatIsLeftAndCannotBeRemovedHindersNothing(t *testing.T) {
+	server := newAPI(t, aCluster())
+	c, p := aCluster(), newPrerequisites(server, server)
+	must(t, p.instance(t.Context(), c, anAuthority(t), "c-3"))
+	server.refuseDelete = apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "c-3-tls",
+		errors.New("protected"))
+	for range 2 { // now, and while the API server is not asked again
+		_, asides, err := p.ensure(t.Context(), c)
+		isTold := slices.ContainsFunc(asides, func(aside core.Problem) bool {
+			return aside.Reason == core.ReasonActionFailed && strings.Contains(aside.Message, "protected")
+		})
+		if err != nil || !isTold {
+			t.Errorf("it is told that %v, and besides %v", err, asides)
+		}
+	}
+	server.refuseDelete = nil
+	c.Generation++
+	if _, asides, err := p.ensure(t.Context(), c); err != nil || len(asides) > 0 {
+		t.Errorf("once it can be removed: %v, and besides %v", err, asides)
 	}
 }

@@ -79,14 +79,18 @@ func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (ca *pk
 	archive := func(ctx context.Context, c *v1alpha1.Cluster) error { return p.archive(ctx, c, &asides) }
 	monitor := func(ctx context.Context, c *v1alpha1.Cluster) error { return p.podMonitor(ctx, c, &asides) }
 	list := append(p.accounts(signs, &asides), attempt{"recovery", p.recovery}, attempt{"archive", archive},
-		attempt{"budget", p.budget}, attempt{attemptLease, p.lease}, attempt{"services", p.defaultServices},
-		attempt{"left over", p.leftOvers}, attempt{"monitor", monitor})
+		attempt{"budget", p.budget}, attempt{attemptLease, p.lease}, attempt{"services", p.defaultServices})
 	for _, name := range c.Status.InstanceNames {
 		list = append(list, p.ofInstance(signs, name)...)
 	}
-	p.attempts.keepOnly(client.ObjectKeyFromObject(c), list)
+	leftOver := []attempt{{"left over", p.leftOvers}, {"monitor", monitor}}
+	p.attempts.keepOnly(client.ObjectKeyFromObject(c), slices.Concat(list, leftOver))
 	err = together(err, p.attempts.all(ctx, c, list, &asides))
 	asides = append(asides, p.notGrown(ctx, c)...)
+	if stays := p.attempts.all(ctx, c, leftOver, &asides); stays != nil { // the Cluster is whole with it
+		asides = append(asides, core.Problem{Reason: core.ReasonActionFailed,
+			Message: "could not remove what is left of an instance that is gone: " + stays.Error()})
+	}
 	return ca, slices.Compact(asides), err
 }
 
