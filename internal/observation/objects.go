@@ -78,14 +78,13 @@ func Cluster(c *v1alpha1.Cluster, objs *Objects) (core.Cluster, error) {
 
 // services are the Cluster's own that lead to roles.
 func services(c *v1alpha1.Cluster, all []corev1.Service) (own []core.Service) {
-	wanted := resources.Services(c, "")
 	for i := range all {
 		s := &all[i]
 		if !resources.IsRoleService(s) || !metav1.IsControlledBy(s, c) {
 			continue
 		}
 		own = append(own, core.Service{Name: s.Name, UID: string(s.UID), Deleting: s.DeletionTimestamp != nil,
-			Wanted: slices.ContainsFunc(wanted, func(w *corev1.Service) bool { return w.Name == s.Name })})
+			Wanted: resources.AsksForService(c, s.Name)})
 	}
 	return own
 }

@@ -170,8 +170,7 @@ func (a *actor) change(ctx context.Context, c *v1alpha1.Cluster, ca *pki.CA, e c
 	case core.RouteWrites:
 		return a.prerequisites.routeWrites(ctx, c, e.Instance)
 	case core.DeleteService:
-		_, err := a.deleteOnly(ctx, c, &corev1.Service{}, e.Name, e.UID)
-		return err
+		return a.deleteService(ctx, c, e)
 	case core.DeleteCluster:
 		_, err := a.deleteOnly(ctx, c, &v1alpha1.Cluster{}, c.Name, e.UID)
 		return err

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/resources"
 )
 
@@ -123,4 +124,15 @@ func (p *prerequisites) lead(ctx context.Context, c *v1alpha1.Cluster, name stri
 		}
 		return nil
 	})
+}
+
+// deleteService deletes a Service, unless the spec asks for it by the API server's word: whoever looks may see a
+// Service earlier than the spec for which it was made, and one that is made again has another address.
+func (a *actor) deleteService(ctx context.Context, c *v1alpha1.Cluster, e core.DeleteService) error {
+	now, err := find(ctx, a.live, &v1alpha1.Cluster{}, client.ObjectKeyFromObject(c))
+	if err != nil || now == nil || now.UID != c.UID || resources.AsksForService(now, e.Name) {
+		return err
+	}
+	_, err = a.deleteOnly(ctx, c, &corev1.Service{}, e.Name, e.UID)
+	return err
 }

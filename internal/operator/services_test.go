@@ -120,13 +120,18 @@ func TestAnOldViewOfTheDefaultServiceLeadsNobodyBack(t *testing.T) {
 func TestServicesThatAreNoLongerWantedGo(t *testing.T) {
 	theirs := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c-mine",
 		Labels: map[string]string{v1alpha1.LabelCluster: "c", "app.kubernetes.io/component": "cluster"}}}
-	server := newAPI(t, theirs)
-	r, c := operatorOf(t, server), withServices(forWrites, forReads)
+	c := withServices(forWrites, forReads)
+	stored := c.DeepCopy()
+	server := newAPI(t, theirs, stored)
+	r := operatorOf(t, server)
 	p := r.prerequisites
 	must(t, p.apply(t.Context(), c, resources.InstanceService(c, "c-1")))
 	keep(t, p, c)
 	c.Spec.Managed.Services =
 		&v1alpha1.ManagedServices{DisabledDefaultServices: []v1alpha1.ServiceSelector{v1alpha1.SelectReadOnly}}
+	must(t, server.Get(t.Context(), clusterKey, stored))
+	stored.Spec = c.Spec
+	must(t, server.Update(t.Context(), stored))
 	keep(t, p, c)
 	withUIDs(t, server)
 	server.refuseDelete = apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "c-ro",
@@ -139,6 +144,23 @@ func TestServicesThatAreNoLongerWantedGo(t *testing.T) {
 		t.Errorf("failed: %+v", done)
 	}
 	want := []string{"c-1", "c-mine", "c-r", "c-rw"}
+	if got := slices.Sorted(maps.Keys(led(t, server))); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Who was elected a moment ago may see Services of a spec that it does not see yet. One for which the spec asks by now
+// is somebody's address.
+func TestAnOldViewOfTheSpecDeletesNoService(t *testing.T) {
+	old := withServices()
+	server := newAPI(t, withServices(forWrites))
+	r := operatorOf(t, server)
+	keep(t, r.prerequisites, withServices(forWrites, forReads))
+	withUIDs(t, server)
+	if done := prune(t, r, old); len(done.standing) > 0 {
+		t.Errorf("failed: %+v", done)
+	}
+	want := []string{"c-orders", "c-r", "c-ro", "c-rw"}
 	if got := slices.Sorted(maps.Keys(led(t, server))); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

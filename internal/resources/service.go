@@ -41,6 +41,11 @@ func AdditionalServices(c *v1alpha1.Cluster, primary string) []*corev1.Service {
 	return out
 }
 
+// AsksForService reports whether a cluster is to have a Service of a name that leads to a role.
+func AsksForService(c *v1alpha1.Cluster, name string) bool {
+	return slices.ContainsFunc(Services(c, ""), func(s *corev1.Service) bool { return s.Name == name })
+}
+
 // ServiceNames are those under which clients may reach an instance, now or when a default
 // Service that is disabled is made after all.
 func ServiceNames(c *v1alpha1.Cluster, instance string) []string {
