@@ -156,10 +156,11 @@ func (u *uploader) upload(j job, body []byte, inside Hash) error {
 		return err
 	}
 	u.mu.Lock()
-	defer u.mu.Unlock()
 	p := &u.parts[j.number]
 	p.SHA256, p.RawSHA256, p.Stored = sum, inside, int64(len(body))
-	u.report.add(p.Raw, 0)
+	raw := p.Raw
+	u.mu.Unlock()
+	u.report.add(raw, 0) // which may take a while
 	return nil
 }
 
