@@ -42,8 +42,12 @@ type GapReconciler struct {
 	refused sync.Map
 }
 
-// refusedPause is after what time a Backup that was refused is tried again.
-const refusedPause = time.Minute
+const (
+	// refusedPause is after what time a Backup that was refused is tried again.
+	refusedPause = time.Minute
+	// namePause is after what time it is looked again where there was a Backup of the name: then the name is another.
+	namePause = time.Second
+)
 
 // SetupWithManager wakes the GapReconciler for a Cluster and for its Backups.
 func (r *GapReconciler) SetupWithManager(mgr ctrl.Manager) error {
@@ -162,7 +166,8 @@ func causeOf(c *v1alpha1.Cluster) *cause {
 }
 
 // make makes a Backup. Its name has the moment: who makes it twice in a second makes it once. One that is
-// refused is to be tried again after some time.
+// refused is to be tried again after some time. So is one whose name is taken, maybe by another Cluster's: of a long
+// name of a Cluster only the beginning is in it.
 func (r *GapReconciler) make(ctx context.Context, c *v1alpha1.Cluster, why *cause) (again time.Duration, err error) {
 	b := &v1alpha1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace,
 		Name: madeName(c.Name, why.infix, r.Now())}}
@@ -170,7 +175,7 @@ func (r *GapReconciler) make(ctx context.Context, c *v1alpha1.Cluster, why *caus
 	err = r.Client.Create(ctx, b)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return 0, nil // it wakes this again if it does not help
+		return namePause, nil
 	case isRefused(err):
 		r.tellRefused(c, why, strings.ReplaceAll(err.Error(), b.Name, c.Name+"-"+why.infix+"-TIME"))
 		return refusedPause, nil

@@ -206,6 +206,28 @@ func TestWhatHasACauseOfABackupLookedFor(t *testing.T) {
 	}
 }
 
+// Long names of Clusters are cut off, so that two may want a Backup of one name in the same second.
+func TestABackupAfterAGapIsMadeThoughAnotherClustersHasItsName(t *testing.T) {
+	c := aCluster()
+	c.Spec.Backup.ContinuousArchiving = &v1alpha1.ContinuousArchivingSpec{Enabled: true}
+	found := metav1.NewTime(backupDay)
+	c.Status.ContinuousArchiving = &v1alpha1.ContinuousArchivingStatus{Enabled: true, MissingSince: &found}
+	w := newBackupWorld(t, c)
+	taken := aBackup(madeName("db", "gap", w.Clock))
+	taken.Spec.Cluster.Name = "another"
+	w.Must(w.Create(t.Context(), taken))
+	r := &GapReconciler{Client: w, Live: w, Recorder: w.Recorder(), Now: w.Now}
+	again := w.reconcile(r, "db")
+	if again <= 0 || again > time.Minute {
+		t.Fatalf("it is looked again after %s", again)
+	}
+	w.Clock = w.Clock.Add(again)
+	w.reconcile(r, "db")
+	if made := w.backup(madeName("db", "gap", w.Clock)); made.Spec.Cluster.Name != "db" {
+		t.Errorf("a Backup of %s is made", made.Spec.Cluster.Name)
+	}
+}
+
 func TestTheNameOfABackupAfterAGapIsShortEnough(t *testing.T) {
 	for _, cluster := range []string{"db", strings.Repeat("a", 50), strings.Repeat("a", 36) + "-bbbbbbbbbbbbb"} {
 		for _, infix := range []string{"gap", "step"} {
