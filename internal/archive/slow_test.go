@@ -3,6 +3,7 @@ package archive
 import (
 	"context"
 	"crypto/rand"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,7 +33,14 @@ func TestAnAttemptMayTakeAsLongAsTheLimitWants(t *testing.T) {
 // was unknown first, and is told from the logs once the store takes it.
 func TestAStoreThatTakesNoBranchIsNoArchiveThatLacksNothing(t *testing.T) {
 	story("the store refuses from the beginning", t, func(t *testing.T, l *logs, m *memory) {
-		m.before = func(context.Context, string) error { time.Sleep(40 * time.Second); return errFault }
+		var takes atomic.Bool
+		m.before = func(context.Context, string) error {
+			if takes.Load() {
+				return nil
+			}
+			time.Sleep(40 * time.Second)
+			return errFault
+		}
 		c := l.config(m, 1)
 		c.Since = time.Now().Add(-time.Minute)
 		s := begin(t, c)
@@ -44,7 +52,7 @@ func TestAStoreThatTakesNoBranchIsNoArchiveThatLacksNothing(t *testing.T) {
 				t.Fatalf("an RPO of %s after %s", is, now.Sub(c.Since))
 			}
 		}
-		m.before = nil
+		takes.Store(true)
 		time.Sleep(5 * time.Minute)
 		if is := s.Status(); is.RPO(time.Now()) != 0 || !is.Sought.IsZero() {
 			t.Errorf("when all is archived: %s, %+v", is.RPO(time.Now()), is)
