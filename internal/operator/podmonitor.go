@@ -106,10 +106,7 @@ func (p *prerequisites) podMonitor(ctx context.Context, c *v1alpha1.Cluster, asi
 		return err
 	}
 	if hash := sha256.Sum256(text); !is.isSettled(hash, now) {
-		is = podMonitor{wanted: hash, at: now}
-		if is.problem, err = p.applyPodMonitor(ctx, c, wanted); err != nil {
-			return err
-		}
+		is = podMonitor{wanted: hash, problem: p.applyPodMonitor(ctx, c, wanted), at: now}
 		p.podMonitors.note(key, is)
 	}
 	if is.problem != nil {
@@ -118,13 +115,13 @@ func (p *prerequisites) podMonitor(ctx context.Context, c *v1alpha1.Cluster, asi
 	return nil
 }
 
-// applyPodMonitor returns what the user has to mend. An error is an answer that did not come.
+// applyPodMonitor returns why there is none; nil once it is as it is wanted.
 func (p *prerequisites) applyPodMonitor(ctx context.Context, c *v1alpha1.Cluster,
-	wanted *unstructured.Unstructured) (*core.Problem, error) {
+	wanted *unstructured.Unstructured) *core.Problem {
 	found, err := p.foundPodMonitor(ctx, c)
 	if err == nil && found != nil && !resources.Belongs(c, found) {
-		return unmonitored("there is a PodMonitor %s already, which does not belong to this Cluster: delete or rename "+
-			"that one", found.GetName()), nil
+		return unmonitored("delete or rename that one", "there is a PodMonitor %s already, which does not belong to "+
+			"this Cluster", c.Name)
 	}
 	if err == nil {
 		err = p.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted),
@@ -132,20 +129,20 @@ func (p *prerequisites) applyPodMonitor(ctx context.Context, c *v1alpha1.Cluster
 	}
 	switch {
 	case err == nil:
-		return nil, nil
+		return nil
 	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
-		return unmonitored("this Kubernetes does not know the kind %s (%s): install the Prometheus Operator",
-			resources.PodMonitorKind.Kind, resources.PodMonitorKind.GroupVersion()), nil
-	case isRefusal(err):
-		return unmonitored("the API server refuses the PodMonitor %s: %v", c.Name, err), nil
+		return unmonitored("install the Prometheus Operator", "this Kubernetes does not know the kind %s (%s)",
+			resources.PodMonitorKind.Kind, resources.PodMonitorKind.GroupVersion())
 	default:
-		return nil, fmt.Errorf("apply PodMonitor %s: %w", c.Name, err)
+		return unmonitored("mend that", "the API server has not made the PodMonitor %s (%v)", c.Name, err)
 	}
 }
 
-func unmonitored(why string, args ...any) *core.Problem {
-	return &core.Problem{Reason: core.ProblemPodMonitor, Message: "spec.monitoring.enablePodMonitor is true, and " +
-		fmt.Sprintf(why, args...) + ", or set it to false. It is tried again each minute"}
+// unmonitored tells why there is none, and what to do.
+func unmonitored(do, why string, args ...any) *core.Problem {
+	return &core.Problem{Reason: core.ProblemPodMonitor, Message: fmt.Sprintf(
+		"spec.monitoring.enablePodMonitor is true, and %s: %s, or set it to false. It is tried again each minute",
+		fmt.Sprintf(why, args...), do)}
 }
 
 // foundPodMonitor is the object of the Cluster's name, nil if there is none.

@@ -83,13 +83,13 @@ func (p *prerequisites) ensure(ctx context.Context, c *v1alpha1.Cluster) (ca *pk
 	for _, name := range c.Status.InstanceNames {
 		list = append(list, p.ofInstance(signs, name)...)
 	}
-	leftOver := []attempt{{"left over", p.leftOvers}, {"monitor", monitor}}
-	p.attempts.keepOnly(client.ObjectKeyFromObject(c), slices.Concat(list, leftOver))
+	beside := []attempt{{"left over", p.leftOvers}, {"monitor", monitor}} // the Cluster is whole without
+	p.attempts.keepOnly(client.ObjectKeyFromObject(c), slices.Concat(list, beside))
 	err = together(err, p.attempts.all(ctx, c, list, &asides))
 	asides = append(asides, p.notGrown(ctx, c)...)
-	if stays := p.attempts.all(ctx, c, leftOver, &asides); stays != nil { // the Cluster is whole with it
+	if stays := p.attempts.all(ctx, c, beside, &asides); stays != nil {
 		asides = append(asides, core.Problem{Reason: core.ReasonActionFailed,
-			Message: "could not remove what is left of an instance that is gone: " + stays.Error()})
+			Message: "could not remove what is not needed any more: " + stays.Error()})
 	}
 	return ca, slices.Compact(asides), err
 }
