@@ -381,7 +381,7 @@ func (e SetGroupPrimary) String() string {
 	return fmt.Sprintf("ask %s to make %s primary", e.Instance, e.Primary)
 }
 func (e ForceMembers) String() string {
-	return fmt.Sprintf("have %s go on with %s", e.Instance, e.Members)
+	return fmt.Sprintf("have %s force the quorum with %s", e.Instance, e.Members)
 }
 func (e RebootGroup) String() string    { return "reboot the group from " + e.Instance }
-func (ClearForceQuorum) String() string { return "clear the word to force a quorum" }
+func (ClearForceQuorum) String() string { return "remove the request to force the quorum" }

@@ -293,28 +293,30 @@ func (e DeleteInstance) String() string {
 func (e LabelPod) String() string {
 	return fmt.Sprintf("label %s role=%s routable=%t", e.Instance, e.Role, e.Routable)
 }
-func (e ClearDemote) String() string { return "clear the request to demote " + e.Instance }
+func (e ClearDemote) String() string { return "remove the request to demote " + e.Instance }
 func (e RouteWrites) String() string { return "route writes to " + e.Instance }
-func (e Demote) String() string      { return fmt.Sprintf("demote %s below epoch %d", e.Instance, e.Epoch) }
-func (e ReceivePromise) String() string {
-	return fmt.Sprintf("freeze %s below epoch %d", e.Instance, e.Epoch)
+func (e Demote) String() string {
+	return fmt.Sprintf("demote %s: no writes below epoch %d", e.Instance, e.Epoch)
 }
-func (e Refresh) String() string { return "refresh " + e.Instance }
+func (e ReceivePromise) String() string {
+	return fmt.Sprintf("ask %s to receive nothing below epoch %d", e.Instance, e.Epoch)
+}
+func (e Refresh) String() string { return "ask " + e.Instance + " for a report" }
 func (e CloneFrom) String() string {
 	return fmt.Sprintf("clone %s from %s", e.Instance, e.Donor)
 }
 func (e AdoptTransactions) String() string {
-	return fmt.Sprintf("adopt %s on %s", e.Set, e.Instance)
+	return fmt.Sprintf("commit empty transactions %s on %s", e.Set, e.Instance)
 }
-func (e SeizeLease) String() string     { return fmt.Sprintf("seize the lease for epoch %d", e.Epoch) }
-func (e ResetLease) String() string     { return fmt.Sprintf("set the lease back to epoch %d", e.Epoch) }
+func (e SeizeLease) String() string     { return fmt.Sprintf("take the Lease for epoch %d", e.Epoch) }
+func (e ResetLease) String() string     { return fmt.Sprintf("set the Lease back to epoch %d", e.Epoch) }
 func (e ReinitInstance) String() string { return "delete pod and volume of " + e.Instance }
 func (e BindReinit) String() string {
-	return fmt.Sprintf("bind the request to recreate %s to epoch %d and its volume", e.Request.Instance,
-		e.Request.Epoch)
+	return fmt.Sprintf("note that the request to recreate %s is of epoch %d and of its present volume",
+		e.Request.Instance, e.Request.Epoch)
 }
-func (e ClearReinit) String() string { return "clear the request to recreate " + e.Instance }
-func (ClearOverride) String() string { return "clear the accepted loss" }
+func (e ClearReinit) String() string { return "remove the request to recreate " + e.Instance }
+func (ClearOverride) String() string { return "remove the request that accepts a loss" }
 func (e RestartInPlace) String() string {
 	return fmt.Sprintf("restart mysqld of %s in place at epoch %d", e.Instance, e.Epoch)
 }

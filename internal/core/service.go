@@ -14,5 +14,5 @@ type DeleteService struct{ Name, UID string }
 func (DeleteService) effect() {}
 
 func (e DeleteService) String() string {
-	return "delete the Service " + e.Name + ", for which the spec does not ask"
+	return "delete the Service " + e.Name + ": the spec does not ask for it"
 }

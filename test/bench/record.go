@@ -106,7 +106,7 @@ var logged = []struct{ starts, step string }{
 	{"is asked to stop", "manager asked to stop"},
 	{"accepts no writes", "old primary read-only"},
 	{"is primary", "writable"},
-	{"acquire the lease", "takes the lease"},
+	{"take the Lease", "takes the lease"},
 	{"become primary", "opens"},
 }
 

@@ -269,7 +269,7 @@ func (a Follow) String() string     { return "follow " + a.Instance }
 func (a ConfirmPromotion) String() string {
 	return fmt.Sprintf("confirm the promotion of epoch %d", a.Epoch)
 }
-func (a AcquireLease) String() string { return fmt.Sprintf("acquire the lease at epoch %d", a.Epoch) }
+func (a AcquireLease) String() string { return fmt.Sprintf("take the Lease in epoch %d", a.Epoch) }
 func (a BecomePrimary) String() string {
 	text := fmt.Sprintf("become primary in epoch %d with %d acknowledgements", a.Epoch, a.Acks)
 	if len(a.Unheard) > 0 {
@@ -299,11 +299,13 @@ func (a LeaveGroup) String() string {
 	}
 	return "leave the group" + how + " (" + a.Why + ")"
 }
-func (a SettleRole) String() string   { return "close sessions of before it became " + string(a.Role) }
+func (a SettleRole) String() string {
+	return "close the sessions that began before it became " + string(a.Role)
+}
 func (CloseForWrites) String() string { return "refuse writes, and close sessions" }
 func (OpenForWrites) String() string  { return "take writes again" }
 func (ForgetFormer) String() string   { return "have the group forget the addresses of former members" }
-func (ForgetData) String() string     { return "throw away what is left of its data" }
+func (ForgetData) String() string     { return "delete what is left of its data" }
 func (a RaiseProtocol) String() string {
 	return "have the group speak the protocol of " + a.Version
 }
