@@ -26,8 +26,8 @@ var backups = []row[Reason]{
 	{BackupAccountMissing, "waits: the account with which its Job logs in is not made yet, or is refused; failed, if " +
 		"that lasts ten minutes", "backups.md#what-a-backup-says"},
 	{BackupNotTaken, "failed: the snapshot or the upload ended with an error, which the status tells", ""},
-	{KeyInvalid, "waits, or is not archived: what objectStore.encryption.identity names is no identity of age",
-		"backups.md#encryption"},
+	{KeyInvalid, "waits, or is not archived: the Secret that objectStore.encryption.identity names holds no age " +
+		"identity", "backups.md#encryption"},
 	{KeyMissing,
 		"is not archived, or not restored: encryption needs a key, and the instance has none; after a change it " +
 			"arrives within a minute or two", "backups.md#encryption"},

@@ -67,15 +67,16 @@ var diagnoses = []row[Diagnosis]{
 	{DiagnosisNone, "no primary was chosen yet", ""},
 	{PrimaryHealthy, "the primary takes writes", ""},
 	{PrimaryFollows, "the primary follows an external server, and takes no writes", "import.md#follow-the-server"},
-	{PrimaryTerminating, "its Pod is being stopped: it hands over", ""},
-	{PrimaryIsolated, "it takes writes, and its replicas do not reach it: commits hang", ""},
-	{PrimaryFull, "it takes writes, and its volume is full: commits hang until it has space",
+	{PrimaryTerminating, "its Pod is being stopped, and another instance is to take over", ""},
+	{PrimaryIsolated, "it takes writes, but its replicas cannot reach it: commits hang", ""},
+	{PrimaryFull, "it takes writes, but its volume is full: commits hang until it has space",
 		"runbooks.md#the-disk-is-full"},
 	{PrimaryLostTransactions,
 		"it lacks transactions of its own that replicas hold: a human decides which copy is right", ""},
 	{PrimaryPromoting, "it was promoted, and is becoming writable", ""},
 	{PrimaryClosed,
-		"it was made read-only to give its data to instances without which no commit ends; it opens again by itself",
+		"it was made read-only to give its data to replicas, because no commit would end without them; it takes " +
+			"writes again by itself",
 		""},
 	{PrimaryDemoted, "it was made read-only so that another can take over", ""},
 	{PrimaryFenced, "a human fenced it: nobody takes writes, and nobody takes over", ""},
@@ -88,7 +89,7 @@ var diagnoses = []row[Diagnosis]{
 	{PrimaryUnreachableButReplicasStream,
 		"its manager cannot be reached, and replicas receive from its mysqld all the same: nothing is done", ""},
 	{PrimaryUnreachableReplicasLost,
-		"its manager cannot be reached, and replicas do not reach its mysqld either", ""},
+		"its manager cannot be reached, and replicas cannot reach its mysqld either", ""},
 	{GroupElecting, "the group has its quorum, and no primary yet", "group-replication.md#failover"},
 	{GroupQuorumLost, "the group has lost its majority: transactions wait", "group-replication.md#failover"},
 	{GroupUnknown, "too few members answer to tell", "group-replication.md#failover"},
@@ -144,15 +145,15 @@ var events = []row[Reason]{
 	{ReasonGivenUp, "notice: the last switchover ran out of time and was given up before it stopped writes",
 		"switchover.md#refusals"},
 	{ReasonVolumeDeleting, "a switchover begins: the primary's volume is being deleted, or is gone", ""},
-	{ReasonVolumeHeld, "notice: an instance's volume is being deleted, and its Pod is kept, for the data go with " +
-		"it: no primary is known that has and keeps the data, or the instance cannot be spared yet",
+	{ReasonVolumeHeld, "notice: an instance's volume is being deleted, but the operator keeps its Pod, because the " +
+		"data would be lost with it: no primary is known that has and keeps the data, or the instance is still needed",
 		"troubleshooting.md#a-volume-is-being-deleted-and-stays"},
 	{ReasonPreferred, "a switchover begins: to an instance of spec.failoverPolicy.preferredPrimary", ""},
-	{ReasonFenced, "the instance is fenced, as a human asked for", ""},
+	{ReasonFenced, "the instance is fenced, because a human asked for it", ""},
 	{ReasonUnfenced, "the instance is not fenced any more", ""},
-	{ReasonReinit, "the data of the instance is deleted and copied again, as a human asked for", ""},
+	{ReasonReinit, "the data of the instance is deleted and copied again, because a human asked for it", ""},
 	{ReasonOverride,
-		"an instance is promoted without a proof, as a human asked for; what it does not hold is lost", ""},
+		"an instance is promoted without a proof, because a human asked for it; what it does not hold is lost", ""},
 	{ReasonRollout,
 		"a switchover begins, or is called off: the primary's Pod is to be recreated from a changed spec", ""},
 	{ReasonFailover, "the primary fails, and a failover begins; the message has the diagnosis", ""},
@@ -169,11 +170,11 @@ var events = []row[Reason]{
 		"an instance could not copy another's data, at least twice in a row; the message has MySQL's words",
 		"troubleshooting.md#a-clone-does-not-end"},
 	{ReasonInstanceCreated, "an instance is made", ""},
-	{ReasonInstanceRemoved, "an instance is removed, for spec.instances was lowered", ""},
+	{ReasonInstanceRemoved, "an instance is removed, because spec.instances was lowered", ""},
 	{ReasonInstanceRestarted, "an instance's Pod is recreated from a changed spec", ""},
 	{ReasonManagerReplaced, "an instance's manager was replaced in place: the new one answers; its mysqld ran on", ""},
 	{ReasonAdopted,
-		"the primary commits empty transactions of the numbers that maintenance on a replica used up", ""},
+		"the primary commits empty transactions with the GTIDs that maintenance on a replica used", ""},
 	{ReasonVolumesAdopted, "the Cluster goes on with the volumes of a deleted one", ""},
 	{ReasonAcksChanged, "commits wait for another number of acknowledgements", ""},
 	{ReasonDiverged,
@@ -182,7 +183,7 @@ var events = []row[Reason]{
 	{ReasonRecovered, "the primary takes writes again", ""},
 	{ReasonLost,
 		"the new primary lacks transactions that the previous one had acknowledged, and no candidate has them", ""},
-	{ReasonTakesOver, "the primary takes writes, and follows the external server no more", "import.md#take-over"},
+	{ReasonTakesOver, "the primary takes writes, and no longer follows the external server", "import.md#take-over"},
 	{ReasonNotFollowing,
 		"the primary follows an external server, and does not receive from it or cannot apply what it sends; a " +
 			"notice, which hinders nothing", "import.md#when-it-does-not-follow"},
@@ -252,7 +253,7 @@ var events = []row[Reason]{
 var refusals = []row[Reason]{
 	{RefusalNoCandidate, "no replica can be promoted: no position is known, or no replica is eligible", ""},
 	{RefusalIncomparable,
-		"none of the replicas holds all that the others hold: a human decides which to go on with",
+		"no replica holds everything that the others hold: a human decides which replica to go on with",
 		"failover.md#incomparablehistories-allcandidatesdiverged"},
 	{RefusalTooFewKnown, "too few positions are known to be sure that nothing acknowledged is lost", ""},
 	{RefusalNoProof,
@@ -267,7 +268,7 @@ var refusals = []row[Reason]{
 	{RefusalDeadline, "an operation did not end in its time and was given up", "switchover.md#refusals"},
 	{RefusalProblem,
 		"an instance cannot start, and the cluster has no primary yet", ""},
-	{RefusalAllDiverged, "every replica holds transactions that the failed primary had not",
+	{RefusalAllDiverged, "every replica holds transactions that the failed primary did not have",
 		"failover.md#incomparablehistories-allcandidatesdiverged"},
 	{RefusalLostTransactions,
 		"the primary lacks transactions of its own that replicas hold", "failover.md#primarylosttransactions"},
@@ -371,20 +372,21 @@ var problems = []row[Reason]{
 	{ProblemPodMonitor, "spec.monitoring.enablePodMonitor is true, and the PodMonitor cannot be made: this " +
 		"Kubernetes does not know the kind, the API server refuses it, or somebody else has one of its name; a " +
 		"notice, which hinders nothing", "status.md#a-podmonitor"},
-	{ProblemAuthorityBroken, "the Secret <cluster>-ca is damaged, or its certificate has ended; restore it, or have " +
-		"another made", "security.md#tls"},
-	{ProblemAuthorityEnds, "the certificate in the Secret <cluster>-ca ends before long, and with it TLS between the " +
-		"instances and the operator; a notice, which hinders nothing", "security.md#when-the-authority-ends"},
-	{ProblemAuthorityLost, "the Secret <cluster>-ca of a group is gone, no operator knows what was in it, and no " +
-		"certificate of a member is left by which another authority could be trusted beside it: none is made, for no " +
-		"member that stops could join again; restore the Secret, or ask for another by annotation",
+	{ProblemAuthorityBroken, "the Secret <cluster>-ca is damaged, or its certificate has expired; restore it, or " +
+		"have another made", "security.md#tls"},
+	{ProblemAuthorityEnds, "the certificate in the Secret <cluster>-ca expires soon, and then TLS between the " +
+		"instances and the operator fails; a notice, which hinders nothing", "security.md#when-the-authority-ends"},
+	{ProblemAuthorityLost, "the Secret <cluster>-ca of a group is gone, the operator does not know what was in it, " +
+		"and the Secrets of the members' certificates are gone as well. The operator makes no other authority, " +
+		"because a member that stops could then not join again; restore the Secret, or ask for another authority by " +
+		"annotation",
 		"runbooks.md#the-certificate-authority-is-gone"},
 	{ProblemAuthorityRestored, "the Secret <cluster>-ca was deleted, and the operator has put it back as it was; a " +
 		"notice, which hinders nothing", "runbooks.md#the-certificate-authority-is-gone"},
-	{ProblemAuthorityChanges, "the cluster goes from one certificate authority to another, both of which are trusted " +
-		"meanwhile; a notice, which hinders nothing", "security.md#another-authority"},
-	{ProblemAuthorityAwaits, "a group goes from one certificate authority to another, and its next step awaits that " +
-		"the named members are restarted; a notice, which hinders nothing", "security.md#another-authority"},
+	{ProblemAuthorityChanges, "the cluster changes to another certificate authority; until then it trusts both; a " +
+		"notice, which hinders nothing", "security.md#another-authority"},
+	{ProblemAuthorityAwaits, "a group changes to another certificate authority, and its next step waits until the " +
+		"named members are restarted; a notice, which hinders nothing", "security.md#another-authority"},
 	{ProblemNameTaken, "an object of that name belongs to somebody else; rename one of the two", ""},
 	{ProblemCRDOutdated,
 		"the API server drops what the operator writes into the status: its CustomResourceDefinition is of another " +
@@ -394,7 +396,7 @@ var problems = []row[Reason]{
 		"the backup that spec.bootstrap.recovery names is missing or not complete, or the Secret of its store, or of " +
 			"the running server, is",
 		"restore.md"},
-	{KeyInvalid, "what objectStore.encryption.identity of the backup to begin with names is no identity of age",
+	{KeyInvalid, "the Secret that objectStore.encryption.identity of the backup names holds no age identity",
 		"restore.md"},
 	{ProblemClassNotFound, "the StorageClass does not exist", ""},
 	{ProblemNoDefaultClass, "no StorageClass is named, and none is the default", ""},

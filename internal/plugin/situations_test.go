@@ -104,7 +104,7 @@ func failoverForLong() *Facts {
 func blocked() *Facts {
 	f := healthy()
 	f.phase(core.PhaseBlocked, core.PrimaryUnreachableReplicasLost, "demo-1 may still take writes on n1 "+
-		"(PrimaryUnreachableReplicasLost: neither can its manager be reached, nor do replicas receive from it): its "+
+		"(PrimaryUnreachableReplicasLost: its manager cannot be reached, and replicas do not receive from it): its "+
 		"manager does not answer, and its kubelet has not reported that its container ended. So the operator "+
 		"promotes nobody. Do one: (1) Bring n1 or its network back. (2) Only if n1 is powered off, not merely cut "+
 		"off: kubectl taint node n1 node.kubernetes.io/out-of-service=nodeshutdown:NoExecute. (3) Accept the loss of "+

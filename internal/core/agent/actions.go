@@ -273,7 +273,7 @@ func (a AcquireLease) String() string { return fmt.Sprintf("take the Lease in ep
 func (a BecomePrimary) String() string {
 	text := fmt.Sprintf("become primary in epoch %d with %d acknowledgements", a.Epoch, a.Acks)
 	if len(a.Unheard) > 0 {
-		text += ", without a word from " + strings.Join(a.Unheard, ", ") + " of what it may have lost"
+		text += ", although " + strings.Join(a.Unheard, ", ") + " did not say what this instance may have lost"
 	}
 	return text
 }

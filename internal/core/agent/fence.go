@@ -9,9 +9,9 @@ func fenced(f *Facts) (Decision, bool) {
 	case !f.listedFenced() || f.Activity == Initializing || f.Activity == Restoring || f.Activity == Cloning:
 		return pass()
 	case f.Activity == Stopping || f.Mysqld.Up && f.Activity != NoActivity:
-		return tell(core.Running, core.InstanceFencing, "mysqld is being stopped, for this instance is fenced")
+		return tell(core.Running, core.InstanceFencing, "mysqld is being stopped, because this instance is fenced")
 	case f.Mysqld.Up:
-		return tell(core.Running, core.InstanceFencing, "mysqld is being stopped, for this instance is fenced",
+		return tell(core.Running, core.InstanceFencing, "mysqld is being stopped, because this instance is fenced",
 			StopServer{Why: "the instance is fenced"})
 	}
 	return tell(core.Fenced, core.InstanceIsFenced, "it is fenced: mysqld is stopped, data is kept; kubectl cnmsql "+

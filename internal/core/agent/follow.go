@@ -149,7 +149,7 @@ func receive(f *Facts, d *Decision) []Action {
 		return actions
 	}
 	if !f.ReceiveFailedAt.IsZero() && f.Now.Sub(f.ReceiveFailedAt) < receiveRetry {
-		d.Reason, d.Message = core.InstanceReceiveFailed, "the source was refused or refuses: "+
+		d.Reason, d.Message = core.InstanceReceiveFailed, "the source refuses the connection, or cannot be reached: "+
 			f.Server.Replication.IOError
 		return actions
 	}
@@ -161,7 +161,7 @@ func receive(f *Facts, d *Decision) []Action {
 func repoint(f *Facts, d *Decision, pos *Position, primary string) []Action {
 	if only := f.neededHere(pos); !only.IsEmpty() {
 		d.Reason, d.Message = core.InstanceApplyingRelayLog, "applies "+only.Abbreviate(4)+
-			", of which others may have no copy, before it follows"
+			", because others may have no copy of it; then it follows the primary"
 		return append(append(stopReceiving(f), applying(f)...), WaitApplied{Set: only})
 	}
 	to := Follow{Instance: primary, Known: f.Server.Executed.Union(pos.Executed)}

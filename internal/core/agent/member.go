@@ -163,7 +163,7 @@ func terminateMember(f *Facts) (Decision, bool) {
 		return tell(core.Running, core.InstanceTerminating,
 			"the Pod is being stopped, when another member has become primary")
 	}
-	return tell(core.Running, core.InstanceTerminating, "leaves the group, for the Pod is being stopped",
+	return tell(core.Running, core.InstanceTerminating, "leaves the group, because its Pod is being stopped",
 		LeaveGroup{Why: "the Pod is being stopped"})
 }
 
@@ -188,7 +188,7 @@ func fencedMember(f *Facts) (Decision, bool) {
 	case !f.listedFenced() || f.Activity != NoActivity || !f.Mysqld.Answers || f.Data != core.DataPopulated:
 		return pass()
 	case isIn(f.view()):
-		return tell(core.Running, core.InstanceFencing, "leaves the group, for this instance is fenced",
+		return tell(core.Running, core.InstanceFencing, "leaves the group, because this instance is fenced",
 			LeaveGroup{Why: "the instance is fenced"})
 	}
 	d, _ := tell(core.Fenced, core.InstanceIsFenced, "it is fenced: out of the group and read-only, its mysqld runs; "+

@@ -12,49 +12,50 @@ import (
 type diagnosed struct{ means, does string }
 
 var diagnosisWords = map[core.Diagnosis]diagnosed{
-	core.DiagnosisNone: {"a new cluster", "wait; if it lasts, the phase reason names what hinders"},
+	core.DiagnosisNone: {"a new cluster", "wait; if it lasts, the phase reason says what is missing"},
 	core.PrimaryFenced: {"mysqld is stopped on purpose",
-		"writes stop, and **nobody takes over**, until `kubectl cnmsql fence off`"},
+		"writes stop, and **no instance takes over**, until `kubectl cnmsql fence off`"},
 	core.PrimaryDataLost: {"its PVC was deleted or replaced",
-		"failover; if nobody can take over, nothing is initialised again: bring a replica back"},
+		"failover; if no instance can take over, nothing is initialised again: bring a replica back"},
 	core.PrimaryFailed: {"it cannot run or reach mysqld (`DiskFull`, `ConfigRefused`, `LoginRefused`, " +
 		"`ForeignData`, …)",
 		"failover; mend the reason, see [troubleshooting](troubleshooting.md#an-instance-says-failed)"},
 	core.PrimaryHung: {"stuck storage, a lock, no CPU", "failover; mysqld is killed if it does not become read-only " +
-		"in 0.2 s. With nobody to take over it has a minute to answer first. A mysqld of which only logins hang, " +
-		"because a statement that changes an account waits for acknowledgements, is not hung. If the volume is " +
-		"stalled, the manager cannot write its promise: the primary is replaced as one [that cannot be " +
+		"in 0.2 s. If no instance can take over, mysqld first has a minute to answer. A mysqld is not hung if only " +
+		"logins hang, because a statement that changes an account waits for acknowledgements. If the volume is " +
+		"stalled, the manager cannot write its promise: the primary is replaced like one [that cannot be " +
 		"reached](#a-primary-that-nobody-can-reach)"},
 	core.PrimaryLostTransactions: {"its storage lost or turned back writes, and it [did not hear of that]" +
 		"(#a-primary-that-has-lost-writes-stays-closed) in time",
 		"nothing is promoted or cloned; **you** decide, [see below](#primarylosttransactions)"},
-	core.PrimaryTerminating: {"drain, deletion, eviction", "a switchover to a replica that is able"},
+	core.PrimaryTerminating: {"drain, deletion, eviction", "a switchover to a replica that can take over"},
 	core.PrimaryIsolated: {"a network fault between instances. A replica that is refused (*Access denied*, too many " +
 		"connections) has reached it, and does not count; nor does one [whose volume is full]" +
 		"(runbooks.md#the-disk-is-full)",
-		"replaced after 5 s (or `failoverDelay`, if that is longer). If replicas do not reach the next one either, " +
-			"the one after it is tried after 30 s, and so on ([`FailoverDamped`](#refusals))"},
-	core.PrimaryFull: {"mysqld waits within the commit until there is space",
-		"nobody is promoted: the others' volumes are most likely as full ([why](design/2026-11-27-full-primary.md)). " +
+		"replaced after 5 s (or `failoverDelay`, if that is longer). If replicas do not reach the new primary either, " +
+			"another instance is tried after 30 s, and so on ([`FailoverDamped`](#refusals))"},
+	core.PrimaryFull: {"mysqld waits in the commit until there is space",
+		"no instance is promoted: the other volumes are most likely as full ([why](design/2026-11-27-full-primary.md)). " +
 			"**You** make space: [the disk is full](runbooks.md#the-disk-is-full)"},
-	core.PrimaryHealthy: {"all is well with it", "nothing"},
+	core.PrimaryHealthy: {"the primary is healthy", "nothing"},
 	core.PrimaryFollows: {"the Cluster is a replica of [an external server](import.md#follow-the-server)",
 		"nothing, unless the notice `" +
 			string(core.ReasonNotFollowing) + "` says that it does not receive"},
-	core.PrimaryClosed: {"no replica with data is attached; a commit would wait for one, and a copy of the data for " +
-		"the commit", "[it takes writes again by itself](durability.md#the-primary-is-closed-for-a-copy)"},
-	core.PrimaryDemoted:   {"a switchover or failover is under way", "it goes on"},
-	core.PrimaryPromoting: {"it applies what it received, takes the Lease", "wait; the reason says what it does"},
-	core.MysqldDown: {"a crash, an OOM kill of mysqld, a restart; or it was promoted and lacks transactions that " +
-		"nobody can give it any more, for the data of the one before is gone",
-		"failover; with nobody to take over, it is started again in place"},
-	core.PodGone: {"a lost node, a deleted or evicted Pod", "failover, when there is a proof"},
+	core.PrimaryClosed: {"no replica with data is attached: a commit would wait for a replica, and a copy of the data " +
+		"would wait for the commit", "[it takes writes again by itself](durability.md#the-primary-is-closed-for-a-copy)"},
+	core.PrimaryDemoted: {"a switchover or failover is under way", "it goes on"},
+	core.PrimaryPromoting: {"it applies what it received, and takes the Lease",
+		"wait; the phase reason says what it does"},
+	core.MysqldDown: {"a crash, an OOM kill of mysqld, a restart; or it was promoted and lacks transactions that no " +
+		"instance can send it any more, because the data of the former primary is gone",
+		"failover; if no instance can take over, mysqld is started again in place"},
+	core.PodGone: {"a lost node, a deleted or evicted Pod", "failover, as soon as there is a proof"},
 	core.PrimaryUnreachableButReplicasStream: {"a network fault between operator and Pod",
-		"**never** acted on. Look at the network"},
-	core.PrimaryUnreachableReplicasLost: {"node lost, partition", "failover: by `QuorumCut` within seconds under " +
-		"`quorum`, else by `LeaseExpired`; [how](#a-primary-that-nobody-can-reach)"},
-	core.PrimaryUnreachable: {"nothing is known of mysqld", "nothing: unknown is not down. [Why it cannot be reached]" +
-		"(runbooks.md#why-a-manager-cannot-be-reached) stands in brackets"},
+		"the operator **never** acts on this. Check the network"},
+	core.PrimaryUnreachableReplicasLost: {"a lost node, a network partition", "failover: by `QuorumCut` within " +
+		"seconds under `quorum`, else by `LeaseExpired`; [how](#a-primary-that-nobody-can-reach)"},
+	core.PrimaryUnreachable: {"nothing is known of mysqld", "nothing: unknown is not down. The phase reason says in " +
+		"brackets [why the manager cannot be reached](runbooks.md#why-a-manager-cannot-be-reached)"},
 }
 
 // diagnosisRows are the rules, and below the healthy primary the name that publish shows for one that follows an

@@ -37,57 +37,68 @@ type failoverRow struct {
 // from what is observed, so that a restarted operator goes on where the last one stood.
 var failoverTable = []failoverRow{
 	{when: func(f *failure) bool { return f.name == core.PrimaryDataLost && f.best.refusal != "" },
-		where: "the primary's data is gone, and nobody can take over",
+		where: "the primary's volume is empty, and no other instance can take over",
 		does:  "`Blocked`; nothing is initialised again", do: (*decision).blockNothingLeft},
 	{when: func(f *failure) bool { return f.mayComeBack && f.isRecovering && f.now.Before(f.recoverBy) },
-		where: "its mysqld was started again in its own epoch, and recovers, or has and is about to open, " +
-			"for less than 10 s or `failoverDelay`",
-		does: "it is waited for: recovery commits what waited for acknowledgements", do: (*decision).awaitRecovery},
+		where: "its mysqld was started again in its own epoch, and is recovering, or has recovered and is about to " +
+			"take writes; this has lasted less than 10 s, or `failoverDelay` has not passed",
+		does: "the operator waits: recovery commits transactions that waited for acknowledgements",
+		do:   (*decision).awaitRecovery},
 	{when: func(f *failure) bool { return !f.isProven && f.hasLost && f.nobody != "" },
-		where: "no proof; its manager says that its storage has lost what another holds, and nobody can take over",
-		does:  "`Blocked`: `PrimaryLostTransactions`; it stays closed", do: (*decision).blockClosed},
+		where: "no proof; its manager says that its storage has lost transactions that it had committed, and no " +
+			"other instance can take over",
+		does: "`Blocked`: `PrimaryLostTransactions`; the primary stays closed for writes",
+		do:   (*decision).blockClosed},
 	{when: func(f *failure) bool { return !f.isProven && f.isHung && f.nobody != "" && f.now.Before(f.answerBy) },
-		where: "no proof; its mysqld has not answered its manager for less than a minute, and nobody can take over",
-		does:  "it is waited for: killing it would take its reads away as well", do: (*decision).awaitAnswer},
+		where: "no proof; its mysqld does not answer its manager, and no other instance can take over; the primary " +
+			"has been failing for less than a minute",
+		does: "the operator waits: if mysqld were killed, its reads would end as well", do: (*decision).awaitAnswer},
 	{when: func(f *failure) bool {
 		return f.staysPrimary() && f.report.State == core.Stopped && !f.report.Terminating
 	},
-		where: "no proof; its manager answers and stays, its mysqld is stopped, and nobody can take over; or, for " +
-			"less than 10 s, who could lacks what it held at its promotion, or under `quorum` has executed",
-		does: "it is started again in place (`RestartInPlace`). `Blocked` besides when mysqld ends again and again, or " +
-			"that has not helped for 2 min: `RestartInPlaceFailed`", do: (*decision).restartInPlace},
+		where: "no proof; its manager answers and is not being stopped, and its mysqld is stopped. No other instance " +
+			"can take over; or the best candidate lacks transactions that the primary held at its promotion or, " +
+			"under `quorum`, has executed, and the primary has been failing for less than 10 s",
+		does: "mysqld is started again in place (`RestartInPlace`). If mysqld ends again and again, or this has not " +
+			"helped for 2 min, the Cluster is also `Blocked`: `RestartInPlaceFailed`", do: (*decision).restartInPlace},
 	{when: func(f *failure) bool { return f.staysPrimary() && f.report.State == core.Failed },
-		where: "the same, and its manager says `Failed`",
+		where: "the same, but its manager says `Failed`",
 		does:  "`Blocked`, with the manager's reason", do: (*decision).blockFailed},
 	{when: (*failure).staysPrimary,
-		where: "the same, and its mysqld is on its way",
-		does:  "it is waited for", do: (*decision).awaitReturn},
+		where: "the same, but its mysqld is coming back, or its Pod is being stopped",
+		does:  "the operator waits", do: (*decision).awaitReturn},
 	{when: func(f *failure) bool { return f.tooSoon != "" },
-		where: "`minTimeBetweenFailovers` is not over",
+		where: "`minTimeBetweenFailovers` has not passed",
 		does:  "`Blocked`: `TooSoonAfterLastFailover`", do: (*decision).blockTooSoon,
 		steps: []core.Step{core.StepDelay}},
 	{when: (*failure).isDelayed,
-		where: "`failoverDelay` is not over, and it has not promised to stay read-only",
-		does:  "it is waited for. Of a primary that nobody reaches, the replicas stop vouching 8 s before the end",
-		do:    (*decision).delay, steps: []core.Step{core.StepDelay}},
+		where: "`failoverDelay` has not passed, and the primary has not promised to stay read-only",
+		does: "the operator waits. If the primary's manager cannot be reached, the replicas stop vouching for it 8 s " +
+			"before the delay ends",
+		do: (*decision).delay, steps: []core.Step{core.StepDelay}},
 	{when: func(f *failure) bool { return !f.isProven && f.canPromise && f.now.Before(f.promiseBy) },
-		where: "no proof; its manager answers, can write a promise, and was asked for it for less than 5 s",
-		does:  "it is asked to make mysqld read-only and to promise that it stays so",
+		where: "no proof; its manager answers, can write a promise, and has been asked for it for less than 5 s",
+		does:  "the manager is asked to make mysqld read-only, and to promise that it stays so",
 		do:    (*decision).seekPromise, steps: []core.Step{core.StepProve}},
 	{when: func(f *failure) bool { return !f.isProven && f.leaseProves },
-		where: "no proof; so many replicas can stop vouching that its Lease runs out",
-		does:  "replicas stop receiving and vouching; its Lease is waited for, and taken",
-		do:    (*decision).seekLease, steps: []core.Step{core.StepProve}},
+		where: "no proof; so many replicas can stop vouching that the primary would isolate itself",
+		does: "the replicas are asked to stop receiving and vouching; the operator waits until the Lease has run " +
+			"out, and takes it",
+		do: (*decision).seekLease, steps: []core.Step{core.StepProve}},
 	{when: func(f *failure) bool { return !f.isProven && len(f.unasked) > 0 && f.now.Before(f.podBy) },
-		where: "no proof; replicas have not stopped receiving yet, for less than `failoverDelay` and 15 s",
-		does:  "they are asked to", do: (*decision).seekQuorum, steps: []core.Step{core.StepProve}},
+		where: "no proof; some replicas have not stopped receiving yet, and the primary has been failing for less " +
+			"than `failoverDelay` plus 15 s",
+		does: "these replicas are asked to stop receiving and vouching",
+		do:   (*decision).seekQuorum, steps: []core.Step{core.StepProve}},
 	{when: func(f *failure) bool { return !f.isProven },
 		where: "no proof",
-		does:  "the same; its manager is asked, a new Pod is waited for, and then it is `Blocked`: `NoProof`",
-		do:    (*decision).seekAnything, steps: []core.Step{core.StepProve}},
+		does: "the same; the primary's manager is asked as well, a new Pod is waited for, and then `Blocked`: " +
+			"`NoProof`",
+		do: (*decision).seekAnything, steps: []core.Step{core.StepProve}},
 	{where: "there is a proof",
-		does: "all positions are read after it; who holds all is promoted, or the refusal of the election is told",
-		do:   (*decision).holdElection, steps: []core.Step{core.StepElect, core.StepPromote}},
+		does: "all positions are read after the proof; the instance that holds all is promoted, or the Cluster is " +
+			"`Blocked` with the refusal of the election",
+		do: (*decision).holdElection, steps: []core.Step{core.StepElect, core.StepPromote}},
 }
 
 // failure is what the rows look at. It is made before any of them is tried.

@@ -108,6 +108,6 @@ func (d *decision) withoutLease() string {
 		return "; the primary has not confirmed that it obeys its Lease (spec.enablePrimaryLease), so an expired " +
 			"Lease proves nothing"
 	}
-	return "; enabling spec.enablePrimaryLease now does not help while the primary is unreachable, for the primary " +
-		"has to confirm it first"
+	return "; enabling spec.enablePrimaryLease now does not help: the primary would have to confirm it first, but is " +
+		"unreachable"
 }

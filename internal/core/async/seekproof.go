@@ -107,8 +107,8 @@ func (d *decision) awaitLease(next int64) {
 	switch {
 	case l.Epoch == next && l.Holder == "":
 	case d.Now.Before(expires):
-		d.Doing(fmt.Sprintf("the primary %s %s (%s); waiting until its lease has run out at %s, if it does not "+
-			"renew it", holder.Name, d.cannotPromise(), d.diagnosis.name, clock(expires)))
+		d.Doing(fmt.Sprintf("the primary %s %s (%s); waiting until its Lease runs out at %s, "+
+			"unless the primary renews it", holder.Name, d.cannotPromise(), d.diagnosis.name, clock(expires)))
 		d.RecheckAt(expires)
 		return
 	case vouchesExpired(d.Observation, holder, next):
@@ -116,8 +116,8 @@ func (d *decision) awaitLease(next int64) {
 		d.Do(core.SeizeLease{Epoch: next, Version: l.Version})
 		d.RecheckAt(d.Now.Add(receiveLook))
 	}
-	d.Doing(fmt.Sprintf("the primary %s %s (%s), and its lease has run out; "+
-		"waiting until nobody can have vouched for it any more",
+	d.Doing(fmt.Sprintf("the primary %s %s (%s), and its Lease has run out; "+
+		"waiting until no vouch for the primary can be valid any more",
 		holder.Name, d.cannotPromise(), d.diagnosis.name))
 	d.RecheckAt(d.Now.Add(withheldLook))
 }
@@ -135,8 +135,8 @@ func (d *decision) askToDemote(next int64) {
 		d.Do(core.Demote{Instance: holder.Name, Epoch: next})
 		d.Doing(fmt.Sprintf("waiting for %s to become read-only: %s", holder.Name, demotionProgress(r)))
 	case !known && d.diagnosis.name == core.PodGone && d.Now.Before(d.podPatience()):
-		d.Doing("waiting for the new Pod of " + holder.Name + ", whose manager may promise that the former does not " +
-			"take writes any more" + besides(holder))
+		d.Doing("waiting for the new Pod of " + holder.Name + ": its manager may be able to promise that the " +
+			"former Pod takes no more writes" + besides(holder))
 		d.RecheckAt(d.podPatience())
 	case d.awaitNode(holder):
 	default:
@@ -151,8 +151,8 @@ func (d *decision) awaitNode(holder *core.Instance) bool {
 	if !d.Now.Before(expires) || !isNodeSaidToEnd(d.Observation, holder) {
 		return false
 	}
-	d.Doing(fmt.Sprintf("the node of %s is gone or out of service, and its lease was renewed lately; waiting until "+
-		"%s whether it is renewed", holder.Name, clock(expires)))
+	d.Doing(fmt.Sprintf("the node of %s is gone or out of service, but its Lease was renewed a short time ago; "+
+		"waiting until %s to see whether it is renewed again", holder.Name, clock(expires)))
 	d.RecheckAt(expires)
 	return true
 }

@@ -29,8 +29,8 @@ func (d *decision) sickness(in *core.Instance, r core.Report) string {
 			in.Name)
 	}
 	if skipped := d.skipped(in, r); !skipped.IsEmpty() {
-		return fmt.Sprintf("it lacks %s that it is not sent (%s), for its gtid_executed was reset or changed; "+
-			"kubectl cnmsql reinit %s %s has it cloned again",
+		return fmt.Sprintf("it lacks %s that the primary does not send (%s), because its gtid_executed was reset or "+
+			"changed; to clone it again: kubectl cnmsql reinit %s %s",
 			core.Plural(skipped.Count(), "transaction"), skipped.Abbreviate(4), d.Cluster.Name, in.Name)
 	}
 	return ""

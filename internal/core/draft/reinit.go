@@ -52,7 +52,7 @@ func (d *Draft) reinitRefusal(r core.ReinitRequest, primary string) (core.Reason
 	switch {
 	case r.Instance == primary:
 		return core.RefusalReinitPrimary, "the data of " + r.Instance +
-			" is not recreated, for it is the primary: switch over first"
+			" is not recreated, because it is the primary: switch over first"
 	case r.Epoch < 0:
 		return core.RefusalReinitUnbound, fmt.Sprintf(kept, "its epoch and volume cannot be read")
 	case !r.IsBound() && known && (!vol.Exists || vol.Deleting):

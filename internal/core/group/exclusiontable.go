@@ -20,10 +20,10 @@ var exclusionMeans = []struct {
 	state exclusionState
 	means string
 }{
-	{instanceExcluded, "it has no say, and no member admits its address"},
-	{instanceAdmitted, "it may join (`admitted`), and has no say yet, but where a majority of all instances tells of " +
-		"the group"},
-	{instanceCounted, "it is an instance like any other, and stands no more in `leftOut`"},
+	{instanceExcluded, "it is not counted, and no member admits its address"},
+	{instanceAdmitted, "it may join (`admitted`). It is not counted yet, except for whether a majority of all " +
+		"instances sees the group"},
+	{instanceCounted, "it is an instance like any other, and is no longer listed in `leftOut`"},
 }
 
 // exclusionStep is a row of exclusionTable, as transition is one of recoveryTable.
@@ -42,16 +42,18 @@ var excludedOrAdmitted = []exclusionState{instanceExcluded, instanceAdmitted}
 // taken for each of them in every decision in which a majority agrees on a group.
 var exclusionTable = []exclusionStep{
 	{from: excludedOrAdmitted, when: func(e *exclusion) bool { return e.isRemoved },
-		where: "there is no such instance any more", does: "it is forgotten", then: instanceCounted},
+		where: "the Cluster no longer has this instance", does: "its entry is removed", then: instanceCounted},
 	{from: excludedOrAdmitted, when: func(e *exclusion) bool { return e.isVoid },
-		where: "a recovery was ordered, and those who were to go on are all in the group that is seen, with one who " +
-			"was to be left out",
-		does: "the recovery came to nothing and is forgotten (`QuorumRecoveryVoid`); it has a say again",
+		where: "a recovery was ordered, but all instances that were to go on are in the group that the operator " +
+			"sees, together with one that was to be excluded",
+		does: "the recovery did not happen, and its entry is removed (`QuorumRecoveryVoid`); the instance is " +
+			"counted again",
 		then: instanceCounted},
 	{from: excludedOrAdmitted, when: func(e *exclusion) bool { return e.isMember },
-		where: "the group has it in its view, not as `UNREACHABLE`", does: "it has a say again", then: instanceCounted},
+		where: "the group has it in its view, not as `UNREACHABLE`", does: "it is counted again",
+		then: instanceCounted},
 	{from: excludedOrAdmitted, when: func(e *exclusion) bool { return e.view == nil },
-		where: "it is not heard", does: "nothing"},
+		where: "it does not answer", does: "nothing"},
 	{from: []exclusionState{instanceAdmitted}, when: func(e *exclusion) bool { return e.joins },
 		where: "it has the group's primary in its view", does: "nothing: it joins"},
 	{from: excludedOrAdmitted, when: func(e *exclusion) bool { return e.view.IsQuorate() },
@@ -59,19 +61,20 @@ var exclusionTable = []exclusionStep{
 		do: (*decision).leaveForeign, then: instanceExcluded},
 	{from: []exclusionState{instanceAdmitted},
 		when:  func(e *exclusion) bool { return e.isInGroup() && len(e.view.Members) == 0 },
-		where: "it is in `ERROR`, with nobody from whom it could get more", does: "it is told to leave",
+		where: "it is in `ERROR`, and sees no member from which it could receive more", does: "it is told to leave",
 		do: (*decision).leaveFirst},
 	{from: excludedOrAdmitted, when: (*exclusion).isInGroup,
-		where: "it is in what is left of a group", does: "it is told to leave: it could still get more there",
+		where: "it is in what is left of a group", does: "it is told to leave: it could still receive more there",
 		do: (*decision).leaveFirst, then: instanceExcluded},
 	{from: []exclusionState{instanceAdmitted}, where: "otherwise", does: "nothing: it may join"},
 	{from: []exclusionState{instanceExcluded}, when: func(e *exclusion) bool { return !e.isFresh },
-		where: "what it says is older than 5 s", does: "nothing"},
+		where: "its latest report is older than 5 s", does: "nothing"},
 	{from: []exclusionState{instanceExcluded}, when: func(e *exclusion) bool { return e.holdsNoMore },
 		where: "it is in no group, and has no data, or holds nothing beyond `held`", does: "it is admitted",
 		do: (*decision).admit, then: instanceAdmitted},
-	{from: []exclusionState{instanceExcluded}, where: "it is in no group, and holds more, or it is not known what",
-		does: "nothing; who holds more is listed in `divergedInstances`"},
+	{from: []exclusionState{instanceExcluded},
+		where: "it is in no group, and holds more, or it is not known what it holds",
+		does:  "nothing; an instance that holds more is listed in `divergedInstances`"},
 }
 
 // exclusion is what the rows look at.

@@ -65,7 +65,7 @@ var sampling = []step{
 		return f.Record.Sample != nil && !begun && f.Now.Before(f.Record.SampledAt.Add(f.ArchiveDelay))
 	}, func(f *Facts, p *Plan) {
 		p.Wake = min(lookAgain, f.Record.SampledAt.Add(f.ArchiveDelay).Sub(f.Now))
-		p.Record.Message = fmt.Sprintf("it waits until %s, for what was summed up has to be archived first",
+		p.Record.Message = fmt.Sprintf("it waits until %s, because the data of the sample must be archived first",
 			f.Record.SampledAt.Add(f.ArchiveDelay).UTC().Format(time.RFC3339))
 	}},
 }
