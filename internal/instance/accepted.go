@@ -64,7 +64,8 @@ func (c *configurer) prepareAccepted(ctx context.Context, of *v1alpha1.Cluster, 
 	if c.validate(ctx) != nil {
 		return refusal
 	}
-	c.log.Warn("mysqld is started with the parameters that it served with last", "why", no.Message)
+	c.log.Warn("mysqld refuses parameters of the spec; it starts with the parameters with which it ran last",
+		"error", no.Message)
 	c.setAttempt(attempt{isMade: true, with: *before, refused: now, why: no.Message})
 	return nil
 }
@@ -99,7 +100,7 @@ func (c *configurer) noteServes() {
 		err = writeDurably(c.opt.Dirs.acceptedFile(), text)
 	}
 	if err != nil {
-		c.log.Warn("what mysqld serves with is not kept", "error", err)
+		c.log.Warn("cannot record the parameters with which mysqld runs", "error", err)
 	}
 }
 

@@ -157,7 +157,7 @@ func (k *accountKeeper) note(ctx context.Context, p *pause, err error) {
 		return
 	}
 	if p.after(err); err != nil {
-		k.log.Warn("looking after the accounts; it is tried again", "error", err, "again",
+		k.log.Warn("cannot check or restore the internal accounts; the manager tries again", "error", err, "retryIn",
 			time.Until(p.until).Round(time.Second).String())
 	}
 }
@@ -189,7 +189,7 @@ func (k *accountKeeper) lookAfterAccounts(ctx context.Context) {
 			return
 		}
 		k.now.toSpread, k.now.doubles = false, nil
-		k.log.Info("the replicas are given the internal accounts")
+		k.log.Info("the primary wrote the internal accounts anew, so that replicas receive them")
 	}
 	if accounts, sum, err := k.opt.Dirs.secrets(); k.now.passwords.isDue(sum) {
 		k.note(ctx, &k.now.passwords.pause, errors.Join(err, k.followSecrets(ctx, accounts, sum)))
@@ -206,7 +206,7 @@ func (k *accountKeeper) mendAccounts(ctx context.Context) error {
 	if wrong == nil {
 		return nil
 	}
-	k.log.Warn("the internal accounts are restored", "because", wrong)
+	k.log.Warn("internal accounts were wrong; the manager restores them", "error", wrong)
 	if err := k.restore(ctx, mysql.Here); err != nil {
 		return errors.Join(wrong, err)
 	}
@@ -234,7 +234,7 @@ func (k *accountKeeper) tryDoors(ctx context.Context, internal mysql.Internal) e
 			return err
 		}
 		if err != nil && ctx.Err() == nil {
-			k.log.Debug("an internal account cannot be tried", "error", err)
+			k.log.Debug("cannot try to log in with an internal account", "error", err)
 		}
 	}
 	return nil
@@ -255,7 +255,7 @@ func (k *accountKeeper) findDoubles(ctx context.Context, internal mysql.Internal
 	defer cancel()
 	found, err := k.asks().Doubles(ctx, internal)
 	if err != nil {
-		k.log.Debug("accounts named as internal ones cannot be looked for", "error", err)
+		k.log.Debug("cannot look for accounts with the names of internal accounts", "error", err)
 		return nil
 	}
 	var wrong []error
@@ -327,7 +327,7 @@ func (k *accountKeeper) restoring(c *v1alpha1.Cluster) []string {
 		err = os.WriteFile(k.opt.Dirs.initFile(), []byte(text), 0o600)
 	}
 	if err != nil {
-		k.log.Warn("mysqld starts without looking at the internal accounts", "error", err)
+		k.log.Warn("cannot check the internal accounts before mysqld starts; mysqld starts all the same", "error", err)
 		return nil
 	}
 	return []string{"--init-file=" + k.opt.Dirs.initFile()}

@@ -110,7 +110,7 @@ func (k *acknowledger) awaitAcksNoLonger() {
 		return
 	}
 	if err := k.asks().AwaitAcksNoLonger(ctx); err != nil {
-		k.log.Warn("ending the wait for acknowledgements on a server that is not the primary", "error", err)
+		k.log.Warn("cannot switch off the wait for acknowledgements on a server that is not the primary", "error", err)
 	}
 }
 

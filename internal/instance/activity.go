@@ -65,7 +65,7 @@ func (a *activities) begin(what agent.Activity, do func(context.Context) error) 
 		defer close(over)
 		defer cancel(nil)
 		if err := whyFailed(ctx, do(ctx)); err != nil {
-			a.log.Error("failed", "activity", what, "error", err)
+			a.log.Error("an activity failed", "activity", what, "error", err)
 			a.by.setProblem(err)
 		}
 		a.change(func() { a.now, a.abort = agent.NoActivity, nil })

@@ -161,7 +161,7 @@ func (a *archiver) fails(ctx context.Context, what facts.Term, past *attempts) b
 		err = fmt.Errorf("the store says that a later primary archives, and this instance has not heard of one: look "+
 			"whether it reaches the API server, and who else archives there: %w", err)
 	}
-	a.log.Error("binary logs are not archived; it is tried again", "error", err)
+	a.log.Error("cannot archive binary logs; the manager tries again", "error", err)
 	said := failing(a.report(), err, now)
 	said.PendingFiles, said.PendingBytes = nil, nil // nobody counts them until the next attempt knows where it goes on
 	said.RPO = now.Sub(past.since).Seconds()
@@ -229,7 +229,8 @@ func (a *archiver) archive(ctx context.Context, what facts.Term, since time.Time
 	if err != nil {
 		return since, err
 	}
-	a.log.Info("archives its binary logs", "epoch", what.Epoch, "to", place, "targetRPO", what.RPO.String())
+	a.log.Info("this instance archives its binary logs",
+		"epoch", what.Epoch, "to", place, "targetRPO", what.RPO.String())
 	beside.Go(func() { a.watchArchive(ctx, shipper, place, what.RPO) })
 	a.setShipper(shipper)
 	defer a.setShipper(nil)

@@ -56,7 +56,7 @@ func (c *certificates) keepCertificates(ctx context.Context) {
 		err = c.asks().ReloadTLS(limited)
 		cancel()
 		if err != nil {
-			c.log.Error("reloading mysqld's certificates; it is tried again", "error", err)
+			c.log.Error("mysqld cannot reload its certificates; the manager tries again", "error", err)
 			continue
 		}
 		c.log.Info("mysqld has reloaded its certificates")

@@ -108,7 +108,7 @@ func (c *checker) checkAll(o control.CheckOrder) {
 			r.Error = err.Error()
 		}
 	})
-	c.log.Info("the tables were checked", "error", err)
+	c.log.Info("the check of the tables has ended", "error", err)
 }
 
 // sampleTables sums up some tables while others write to them.

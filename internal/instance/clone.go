@@ -122,7 +122,7 @@ func (k *cloner) cloneFrom(donor string) error {
 			}
 		})
 		if err != nil {
-			k.log.Error("the clone failed", "donor", donor, "error", err)
+			k.log.Error("cannot clone the data of the donor", "donor", donor, "error", err)
 		}
 		return nil
 	})
@@ -240,7 +240,7 @@ func (k *cloner) verifyClone(ctx context.Context) {
 	defer cancel()
 	result, err := k.roles().CloneState(ctx)
 	if err != nil {
-		k.log.Warn("what came of the clone is not known yet", "error", err)
+		k.log.Warn("it is not known yet whether the clone succeeded; the manager asks again", "error", err)
 		return
 	}
 	k.change(func(s *cloneState) { s.verified = proc })
@@ -253,11 +253,11 @@ func (k *cloner) verifyClone(ctx context.Context) {
 	if f.Server.Replication != nil {
 		// The donor's channel came without the relay logs that it tells of.
 		if err := k.roles().ForgetSource(ctx); err != nil {
-			k.log.Warn("the donor's replication channel, which was copied, is not removed", "error", err)
+			k.log.Warn("cannot remove the donor's replication channel, which was cloned with the data", "error", err)
 		}
 	}
 	if err := k.maker.finishData(stagePopulated, core.DataPopulated); err != nil {
-		k.log.Error("the clone is complete and could not be recorded", "error", err)
+		k.log.Error("the clone is complete, but the manager cannot record that on the volume", "error", err)
 		k.change(func(s *cloneState) { s.verified = nil })
 		return
 	}
@@ -269,5 +269,5 @@ func (k *cloner) verifyClone(ctx context.Context) {
 		}
 	})
 	k.change(func(s *cloneState) { s.failures = 0 })
-	k.log.Info("cloned")
+	k.log.Info("the clone is complete")
 }

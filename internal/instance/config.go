@@ -122,7 +122,8 @@ func (c *configurer) writeConfig(of *v1alpha1.Cluster, p mysql.Purpose) error {
 				"spec.mysql.parameters", bad)}, time.Minute}
 	}
 	if left := mysql.Refused(parameters); len(left) > 0 {
-		c.log.Warn("parameters of spec.mysql.parameters are the operator's, and left out", "parameters", left)
+		c.log.Warn("spec.mysql.parameters sets parameters that only the operator sets; they are ignored: remove them",
+			"parameters", left)
 	}
 	text := mysql.Render(c.config(of), p)
 	if err := writeDurably(c.opt.Dirs.config(), []byte(text)); err != nil {

@@ -24,7 +24,8 @@ type runningServer struct {
 
 // write copies its files as they are at one moment, while it goes on.
 func (r *runningServer) write(ctx context.Context, _ *v1alpha1.Cluster, root *os.Root) error {
-	r.log.Info("copies the data of a running server", "externalCluster", r.name, "address", r.donor.Address)
+	r.log.Info("this instance copies the data of a running server",
+		"externalCluster", r.name, "address", r.donor.Address)
 	began := time.Now()
 	tell := func(done, expected int64) {
 		r.bytes = done
@@ -34,7 +35,8 @@ func (r *runningServer) write(ctx context.Context, _ *v1alpha1.Cluster, root *os
 	if err := restore.Copy(ctx, r.donor, root, r.launcher.version().String(), tell); err != nil {
 		return fmt.Errorf("copying the data of %s, of spec.externalClusters: %w", r.name, err)
 	}
-	r.log.Info("the server's files are there", "after", time.Since(began).Round(time.Millisecond).String())
+	r.log.Info("the files of the running server are copied",
+		"after", time.Since(began).Round(time.Millisecond).String())
 	return nil
 }
 

@@ -27,7 +27,7 @@ func (m *manager) stopWrites() error {
 		err = m.stopOtherChannels(ctx)
 	}
 	if err != nil {
-		m.log.Warn("mysqld could not be made read-only in time; it is killed", "error", err)
+		m.log.Warn("mysqld did not become read-only; the manager kills it", "error", err)
 		wait, stop := context.WithTimeout(context.Background(), 10*time.Second)
 		defer stop()
 		m.update(func(s *state) { s.mysqld.stopRequested = proc })
@@ -46,7 +46,7 @@ func (m *manager) stopWrites() error {
 		s.mysqld.takesNoWrites()
 		s.status.server, s.status.at = final, at
 	})
-	m.log.Info("accepts no writes", "after", time.Since(began).String(), "killed", err != nil)
+	m.log.Info("mysqld accepts no more writes", "after", time.Since(began).String(), "killed", err != nil)
 	if err == nil {
 		m.acks.awaitAcksNoLonger()
 	}
@@ -93,7 +93,7 @@ func (m *manager) readFinal() (*core.Server, time.Time) {
 	at := time.Now()
 	server, err := m.topology().status(ctx, m.roles)
 	if err != nil {
-		m.log.Warn("the final position is not known yet", "error", err)
+		m.log.Warn("cannot read the final position yet", "error", err)
 	}
 	return server, at
 }

@@ -72,13 +72,13 @@ func (d *diskTrier) tryVolumeOnce(file *os.File) *os.File {
 	d.tries(time.Now())
 	file, err := tryDisk(file, filepath.Join(d.dir, "try"))
 	if err != nil {
-		d.log.Warn("trying to write to the volume", "error", err)
+		d.log.Warn("cannot write to the volume", "error", err)
 	}
 	if err != nil && !isLackOfRoom(err) { // a full volume is told of by itself, and mysqld waits for room
 		return file
 	}
 	if took := d.completes(); took > diskStallLimit {
-		d.log.Warn("the volume has completed a write", "after", took.String())
+		d.log.Warn("the volume completed a write that had stalled", "after", took.String())
 	}
 	return file
 }

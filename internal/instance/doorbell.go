@@ -39,7 +39,8 @@ func (r *ringer) keepRinging(ctx context.Context) {
 		s, changed := r.by.snapshot(time.Now())
 		if now := doorbellState(s.Report); now != "" && now != last {
 			if err := r.kube.RingDoorbell(ctx, r.me, now); err != nil && ctx.Err() == nil {
-				r.log.Warn("ringing the operator's doorbell; it is tried again", "error", err)
+				r.log.Warn("cannot ask the operator to look (by an annotation of this Pod); the manager tries again",
+					"error", err)
 				again = time.After(time.Second)
 			} else {
 				last = now

@@ -82,7 +82,7 @@ func (e *errantDater) work() {
 func (e *errantDater) find(errant gtid.Set) {
 	span, err := e.search(errant)
 	if err != nil {
-		e.log.Warn("cannot tell when the transactions that the primary lacks were committed", "error", err)
+		e.log.Warn("cannot read when the transactions that the primary lacks were committed", "error", err)
 	}
 	if span.Found.IsEmpty() {
 		return

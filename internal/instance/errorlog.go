@@ -111,7 +111,8 @@ func (e *errorLog) forward(r slog.Record) {
 
 func (e *errorLog) tellLeftOut() {
 	if e.leftOut > 0 {
-		e.log.Warn("mysqld writes its error log faster than it is passed on", "leftOut", e.leftOut,
+		e.log.Warn("mysqld writes its error log faster than the manager forwards it; lines were left out",
+			"leftOut", e.leftOut,
 			"linesPerSecond", linesPerSecond)
 		e.leftOut, e.toldAt = 0, time.Now()
 	}

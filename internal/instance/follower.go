@@ -123,7 +123,7 @@ func (f *follower) look(ctx context.Context) {
 	f.asked = asked
 	f.mu.Unlock()
 	if asked.Problem != "" && was.Problem == "" {
-		f.log.Warn("the external server cannot be asked", "server", now.as, "error", err)
+		f.log.Warn("cannot ask the external server for its position", "server", now.as, "error", err)
 	}
 	f.by.retell()
 }
@@ -175,7 +175,7 @@ func (f *follower) leave(server string, proc *process) error {
 	ctx, cancel := context.WithTimeout(context.Background(), agent.DemoteLimit(true))
 	defer cancel()
 	err := f.asks().StopReceiving(ctx)
-	f.log.Info("follows an external server no more", "server", server, "killed", err != nil)
+	f.log.Info("this instance no longer follows the external server", "server", server, "killed", err != nil)
 	if err == nil {
 		return nil
 	}
@@ -197,7 +197,7 @@ func (m *manager) becomeFollower(a agent.BecomeFollower) error {
 	}
 	m.update(func(s *state) { s.mysqld.serves(a.Epoch, a.Server) })
 	poke(m.follower.wake)
-	m.log.Info("is the primary, and follows an external server", "epoch", a.Epoch, "server", a.Server)
+	m.log.Info("this instance is the primary, and follows an external server", "epoch", a.Epoch, "server", a.Server)
 	return nil
 }
 
@@ -217,7 +217,8 @@ func (m *manager) followServer(ctx context.Context, a agent.FollowServer) error 
 	if err := m.roles.BecomeReplicaOf(ctx, source); err != nil {
 		return err
 	}
-	m.log.Info("receives from the external server", "server", a.Server, "host", source.Host, "port", source.Port)
+	m.log.Info("this instance receives from the external server",
+		"server", a.Server, "host", source.Host, "port", source.Port)
 	return m.forgetTail()
 }
 

@@ -17,7 +17,7 @@ func (s *scraper) group(ctx context.Context, g gauges, view *core.GroupView) {
 		view.IsQuorate())
 	all, err := s.asks().GroupStats(ctx)
 	if err != nil {
-		s.log.Debug("metrics of the group", "error", err)
+		s.log.Debug("cannot read metrics of the group", "error", err)
 		return
 	}
 	for _, m := range all {

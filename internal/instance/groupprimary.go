@@ -37,7 +37,7 @@ func (g *membership) orderGroupPrimary(uuid string, within int) error {
 		defer cancel()
 		err := g.metrics().SetGroupPrimary(ctx, uuid, within)
 		if err != nil {
-			g.log.Warn("asking the group for another primary", "error", err)
+			g.log.Warn("the group did not make another member primary", "error", err)
 		}
 		g.change(func(s *memberState) { s.HandingTo = "" })
 		g.by.poll(ctx)

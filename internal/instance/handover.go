@@ -317,7 +317,7 @@ func (m *manager) takeOver(l *handover) error {
 	}
 	m.setCluster(l.Cluster)
 	m.inherited = true
-	m.log.Info("took over from the manager before, in the same process", "epoch", l.Seen, "mysqld", l.Mysqld != nil)
+	m.log.Info("this manager replaced the former one in place", "epoch", l.Seen, "mysqld", l.Mysqld != nil)
 	return nil
 }
 

@@ -79,9 +79,10 @@ func (i *isolator) keepIsolating(ctx context.Context) {
 			continue
 		}
 		i.log.Warn(
-			"isolates itself: the Lease was not renewed, and no majority of the cluster vouches for this primary")
+			"this primary isolates itself: it could not renew its Lease, and no majority of the instances vouches " +
+				"for it")
 		if err := i.isolateItself(ctx); err != nil && ctx.Err() == nil {
-			i.log.Error("isolating itself", "error", err)
+			i.log.Error("cannot isolate itself", "error", err)
 		}
 	}
 }

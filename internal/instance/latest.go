@@ -23,7 +23,8 @@ func (m *manager) viewAfter(s *clusterState, c *v1alpha1.Cluster, next *agent.Cl
 	wasPast := s.latest.Past
 	v := s.latest.Take(s.view, next)
 	if s.latest.Past && !wasPast {
-		m.log.Error("the Cluster's status is older than one that was seen before, and is ignored", "epoch", next.Epoch,
+		m.log.Error("the Cluster's status is older than one that this instance has seen; the manager ignores it",
+			"epoch", next.Epoch,
 			"seen", s.latest.Epoch)
 	}
 	return v
@@ -36,8 +37,8 @@ func (m *manager) viewAfter(s *clusterState, c *v1alpha1.Cluster, next *agent.Cl
 func (m *manager) keepLatest(ctx context.Context) {
 	tick := newTicker(time.Second)
 	defer tick.Stop()
-	latest := lasting{log: m.log, what: "remembering the epoch of the Cluster's status"}
-	room := lasting{log: m.log, what: "keeping room on the volume for what the manager must remember"}
+	latest := lasting{log: m.log, what: "record the epoch of the Cluster's status on the volume"}
+	room := lasting{log: m.log, what: "reserve space on the volume for the records of the manager"}
 	for {
 		select {
 		case <-ctx.Done():
@@ -61,10 +62,10 @@ type lasting struct {
 
 func (l *lasting) note(err error) {
 	if err != nil && !l.failed {
-		l.log.Warn(l.what+"; it is tried again", "error", err)
+		l.log.Warn("cannot "+l.what+"; the manager tries again", "error", err)
 	}
 	if err == nil && l.failed {
-		l.log.Info(l.what + " succeeds again")
+		l.log.Info("can " + l.what + " again")
 	}
 	l.failed = err != nil
 }

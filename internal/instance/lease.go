@@ -216,7 +216,7 @@ func (k *leaseKeeper) keepLease(ctx context.Context) {
 		case <-k.wake:
 		}
 		if err := k.tendLease(ctx); err != nil && ctx.Err() == nil {
-			k.log.Warn("the primary's lease", "error", err)
+			k.log.Warn("cannot take, renew or release the Lease of the primary", "error", err)
 		}
 	}
 }

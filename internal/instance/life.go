@@ -182,7 +182,7 @@ func (m *manager) copyBrokeOff() bool {
 	}
 	broke, err := mysql.CopyBrokeOff(m.opt.Dirs.Data)
 	if err != nil {
-		m.log.Warn("whether a copy had begun to replace the data is not known", "error", err)
+		m.log.Warn("it is not known whether a clone had begun to replace the data", "error", err)
 	}
 	return broke
 }

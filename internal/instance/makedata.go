@@ -131,7 +131,7 @@ func (d *dataMaker) clearDataDir() error {
 }
 
 func (d *dataMaker) runInitialize(ctx context.Context) error {
-	d.log.Info("initialises a data directory")
+	d.log.Info("the manager initialises a data directory")
 	began := time.Now()
 	p, err := d.launcher.spawn("--initialize-insecure")
 	if err != nil {
@@ -148,7 +148,7 @@ func (d *dataMaker) runInitialize(ctx context.Context) error {
 	if !p.exit.Success() {
 		return p.diagnose(core.InstanceInitializeFailed, "making a data directory failed")
 	}
-	d.log.Info("initialised", "after", time.Since(began).String())
+	d.log.Info("the data directory is initialised", "after", time.Since(began).String())
 	return nil
 }
 

@@ -169,11 +169,12 @@ func (g *membership) startGroup(bootstrap bool) error {
 		defer cancel()
 		err := g.roles().JoinGroup(ctx, seeds, account, bootstrap)
 		if off := g.endBootstrap(ctx); off != nil {
-			g.log.Error("mysqld is still set to make a group; it is tried again to take that back", "error", off)
+			g.log.Error("cannot set group_replication_bootstrap_group back to OFF; the manager tries again",
+				"error", off)
 		}
 		g.change(func(s *memberState) { s.noteTried(ctx, err) })
 		if err != nil {
-			g.log.Warn("could not join the group", "bootstrap", bootstrap, "error", err)
+			g.log.Warn("this member cannot join the group, or make it", "bootstrap", bootstrap, "error", err)
 		}
 		g.by.poll(ctx)
 		return nil
@@ -231,16 +232,17 @@ func (g *membership) leaveGroup(a agent.LeaveGroup) error {
 		began := time.Now()
 		if err := g.roles().LeaveGroup(ctx); err != nil {
 			if a.Within > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				g.log.Error("mysqld does not leave the group, and is killed", "after", a.Within.String(), "error", err)
+				g.log.Error("mysqld did not leave the group in time; the manager kills it",
+					"after", a.Within.String(), "error", err)
 				return g.by.killMysqld()
 			}
-			g.log.Error("leaving the group; it is tried again", "error", err)
+			g.log.Error("this member cannot leave the group; the manager tries again", "error", err)
 			g.by.poll(ctx)
 			return nil
 		}
 		g.change(func(s *memberState) { s.Left(a.Returns, time.Now()) })
 		err := g.sessions.closeAll(ctx)
-		g.log.Info("has left the group", "after", time.Since(began).String(), "sessions", err)
+		g.log.Info("this member has left the group", "after", time.Since(began).String(), "sessions", err)
 		g.by.poll(ctx)
 		return nil
 	})
@@ -255,7 +257,7 @@ func (g *membership) settleRole(ctx context.Context, role core.MemberRole) error
 	if err := g.roles().AcceptClients(ctx); err != nil {
 		return err
 	}
-	g.log.Info("role in the group", "role", role)
+	g.log.Info("this member has another role in the group; it closed all sessions", "role", role)
 	g.change(func(s *memberState) { s.Settled = role })
 	return nil
 }
@@ -320,7 +322,7 @@ func (g *membership) raiseProtocol(ctx context.Context, version string) error {
 		return err
 	}
 	if raised {
-		g.log.Info("the group speaks a newer protocol", "of", version)
+		g.log.Info("the group speaks a newer protocol", "version", version)
 	}
 	g.change(func(s *memberState) { s.ProtocolOf = version })
 	return nil

@@ -24,9 +24,9 @@ func (g *membership) openForWrites(ctx context.Context) error {
 		return fmt.Errorf("looking whether this member still is the primary that somebody made read-only: %w", err)
 	}
 	if now := g.known(); !now.MayOpen(server) {
-		g.log.Info("this member takes writes, or is not to any more: it is left as it is")
+		g.log.Info("this member is left as it is: it takes writes by now, or must not take them any more")
 		return nil
 	}
-	g.log.Warn("somebody made the primary of the group read-only; it takes writes again")
+	g.log.Warn("somebody made the primary of the group read-only; the manager makes it writable again")
 	return g.roles().AcceptWrites(ctx)
 }

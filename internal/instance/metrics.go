@@ -68,7 +68,7 @@ func (s *scraper) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	status, variables, err := s.asks().Pairs(ctx)
 	if err != nil {
-		s.log.Debug("metrics", "error", err)
+		s.log.Debug("cannot read metrics from mysqld", "error", err)
 		return
 	}
 	put := func(m prometheus.Metric) { out <- m }

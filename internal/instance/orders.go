@@ -16,7 +16,7 @@ func (m *manager) Order(ctx context.Context, o control.Order) error {
 	if err := m.admit(o); err != nil {
 		return err
 	}
-	m.log.Info("ordered", "verb", o.Verb(), "order", o)
+	m.log.Info("the operator gave an order", "verb", o.Verb(), "order", o)
 	switch o := o.(type) {
 	case control.Demote:
 		return m.orderDemote(o.Epoch)

@@ -165,7 +165,7 @@ func (k *accountKeeper) followSecret(ctx context.Context, s *secret, host string
 			return step, err
 		}
 		p.hold(name, a.Password)
-		k.log.Info("the account has the password of its Secret", "account", name)
+		k.log.Info("the account now has the password of its Secret", "account", name)
 	case agent.AwaitSecret:
 		if !p.waits {
 			p.waits = true

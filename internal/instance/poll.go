@@ -197,7 +197,7 @@ func (m *manager) noteAnswer(proc *process, at time.Time, server *core.Server, e
 	s.status.misses, s.status.answered, s.status.ending = 0, at, false
 	s.access.noteRefused(false, s.mysqld.isWritable())
 	if err != nil {
-		m.log.Warn("mysqld answers, but not the question for its status", "error", err)
+		m.log.Warn("mysqld answers, but its status cannot be read", "error", err)
 		return
 	}
 	if !s.mysqld.accepted {
@@ -245,7 +245,7 @@ func (m *manager) noteWritable(server *core.Server) {
 		m.log.Warn("somebody made a primary writable that follows an external server; it is closed, and promoted again",
 			"epoch", was.Epoch, "follows", was.Follows)
 	case ended:
-		m.log.Warn("somebody made the primary read-only; it is promoted again", "epoch", was.Epoch)
+		m.log.Warn("somebody made the primary read-only; the manager promotes it again", "epoch", was.Epoch)
 	}
 	s.mysqld.mayWrite, s.mysqld.writable, s.mysqld.follows = now.May, now.Epoch, now.Follows
 }

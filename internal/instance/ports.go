@@ -35,7 +35,7 @@ func (m *manager) serve() ([]*http.Server, error) {
 		}
 		go func() {
 			if err := s.serve(s.server, l); !errors.Is(err, http.ErrServerClosed) {
-				m.log.Error("a server has ended", "port", s.port, "error", err)
+				m.log.Error("a server of the manager has ended", "port", s.port, "error", err)
 			}
 		}()
 		out = append(out, s.server)

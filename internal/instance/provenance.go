@@ -81,7 +81,7 @@ func newProvenance(m *manager) *provenance { return &provenance{opt: m.opt, log:
 func (p *provenance) here() agent.Residence {
 	r, err := thisKernel.residence(p.opt.Dirs.Meta, p.opt.PodUID, p.opt.Node)
 	if err != nil {
-		p.log.Warn("it cannot be told whether the page cache lives on", "error", err)
+		p.log.Warn("it is not known whether the page cache survived", "error", err)
 	}
 	return r
 }
@@ -114,7 +114,7 @@ func (p *provenance) noteStart(ctx context.Context, drops bool) error {
 	case err := <-p.flush.done:
 		before, p.flush = p.flush.before, nil
 		if start.Failed = err != nil; start.Failed {
-			p.log.Warn("the volume reports that not all was written", "error", err)
+			p.log.Warn("the volume reports that some data was not written", "error", err)
 		}
 		return p.noteStarted(before, start)
 	}
@@ -155,7 +155,7 @@ func (p *provenance) becomeWhole() error {
 	if err := p.setCached(p.by.cached().Whole()); err != nil {
 		return err
 	}
-	p.log.Info("has all that it ever acknowledged")
+	p.log.Info("this instance holds all transactions that it acknowledged")
 	return nil
 }
 

@@ -49,7 +49,7 @@ func (p *publisher) keepPublished(ctx context.Context) {
 			continue
 		}
 		if err := p.publishPrimary(ctx); err != nil && ctx.Err() == nil {
-			p.log.Warn("publishing the primary; it is tried again", "error", err)
+			p.log.Warn("cannot write status.currentPrimary; the manager tries again", "error", err)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (a *archiver) keepLogs(ctx context.Context) {
 		case time.Now().After(next):
 			released, next = nil, time.Now().Add(facts.PurgeEvery)
 			if err := a.lookAfterLogs(ctx, a.archivedTo()); err != nil && ctx.Err() == nil {
-				a.log.Warn("binary logs are not purged; it is tried again", "error", err)
+				a.log.Warn("cannot purge binary logs; the manager tries again", "error", err)
 				next = time.Now().Add(facts.BeginRetry)
 			}
 		}
@@ -83,7 +83,7 @@ func (a *archiver) letGoOfLogs(ctx context.Context) (done bool) {
 	defer cancel()
 	err := a.asks().HoldLogs(ctx, false)
 	if err != nil {
-		a.log.Debug("mysqld was not told that its binary logs may expire", "error", err)
+		a.log.Debug("cannot let mysqld purge expired binary logs by itself", "error", err)
 	}
 	return err == nil
 }
@@ -99,7 +99,7 @@ func (a *archiver) lookAfterLogs(ctx context.Context, needed string) error {
 	}
 	holds := facts.HoldsBack(free, size)
 	if !holds {
-		a.log.Warn("the volume is nearly full: binary logs that have expired go, archived or not")
+		a.log.Warn("the volume is nearly full: mysqld purges binary logs that have expired, archived or not")
 	}
 	if err := a.asks().HoldLogs(ctx, holds); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (a *archiver) lookAfterLogs(ctx context.Context, needed string) error {
 		return err
 	}
 	if to := facts.Purge(logs, needed, time.Duration(seconds)*time.Second, time.Now()); to != "" {
-		a.log.Info("purges binary logs that are archived and have expired", "before", to)
+		a.log.Info("the manager purges binary logs that are archived and have expired", "before", to)
 		return a.root().PurgeLogs(ctx, to)
 	}
 	if holds {
@@ -132,7 +132,7 @@ func (a *archiver) makeRoom(ctx context.Context, logs []facts.Log, needed string
 	if room.To == "" {
 		return nil
 	}
-	a.log.Warn("purges binary logs before their time, because the volume is nearly full", "before", room.To,
+	a.log.Warn("the volume is nearly full: the manager purges binary logs that have not expired", "before", room.To,
 		"notArchived", room.Gap, "othersMayNeedThem", room.Needed)
 	return a.root().PurgeLogs(ctx, room.To)
 }
@@ -143,7 +143,7 @@ func (a *archiver) withBeginnings(logs []facts.Log) []facts.Log {
 	for i := range out {
 		l, err := binlog.OpenLog(filepath.Join(a.opt.Dirs.Data, out[i].Name))
 		if err != nil {
-			a.log.Debug("what a binary log holds is not known", "error", err)
+			a.log.Debug("cannot read which transactions a binary log holds", "error", err)
 			continue
 		}
 		out[i].Began = core.Known(l.Previous, now, now)

@@ -126,7 +126,7 @@ func (p *replacer) ReplaceManager(_ context.Context, digest string, binary io.Re
 		_ = os.RemoveAll(filepath.Dir(path))
 		return err
 	}
-	p.log.Info("a binary is to take the manager's place", "digest", digest)
+	p.log.Info("the operator sent a binary that is to replace this manager", "digest", digest)
 	time.AfterFunc(answerTime, func() {
 		p.change(func() { p.next = &newBinary{digest, path} })
 	})
@@ -202,11 +202,11 @@ func (p *replacer) giveWay() {
 	}
 	err := p.rememberTried(now)
 	if err == nil {
-		p.log.Info("the manager is replaced in place; mysqld runs on", "by", h.digest)
+		p.log.Info("this manager starts another binary in its own place; mysqld runs on", "digest", h.digest)
 		err = p.by.handOver(h.path)
 	}
 	err = errors.Join(err, p.rememberTried(before), os.RemoveAll(filepath.Dir(h.path)))
-	p.log.Warn("the manager is not replaced", "why", err)
+	p.log.Warn("this manager is not replaced", "error", err)
 	if errors.Is(err, syscall.ENOEXEC) || errors.Is(err, syscall.EACCES) {
 		_ = p.refuseBinary(h.digest, err.Error())
 	}
@@ -248,7 +248,7 @@ func (p *replacer) readTried() tried {
 		err = json.Unmarshal(text, &t)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		p.log.Warn("reading which binary was tried", "error", err)
+		p.log.Warn("cannot read which binary was tried", "error", err)
 	}
 	return t
 }
@@ -266,7 +266,7 @@ func (p *replacer) knowBinary(ctx context.Context) {
 	if !p.by.tookOver() && t.Digest != "" {
 		t.Ends++
 		if err := p.rememberTried(t); err != nil {
-			p.log.Warn("remembering the end of a container", "error", err)
+			p.log.Warn("cannot record that the container ended", "error", err)
 		}
 	}
 	p.change(func() {
@@ -285,7 +285,7 @@ func (p *replacer) knowBinary(ctx context.Context) {
 	}
 	t.Proven = true
 	if err := p.rememberTried(t); err != nil {
-		p.log.Warn("remembering that the manager has proven itself", "error", err)
+		p.log.Warn("cannot record that this manager works", "error", err)
 	}
 }
 

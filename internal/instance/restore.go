@@ -174,7 +174,8 @@ func (r *restorer) findBackup(ctx context.Context, t recovery.Task) (*restore.Or
 func (r *storedBackup) write(ctx context.Context, c *v1alpha1.Cluster, root *os.Root) error {
 	from := r.from
 	b := from.Base
-	r.log.Info("restores a backup", "cluster", b.Cluster.Cluster, "id", b.ID, "passedOver", from.Begun().PassedText(),
+	r.log.Info("this instance restores a backup",
+		"cluster", b.Cluster.Cluster, "id", b.ID, "passedOver", from.Begun().PassedText(),
 		"of", b.Point.UTC().Format(time.RFC3339), "bytes", b.RawSize)
 	began := time.Now()
 	r.writtenFiles(from.Begun(), 0, b.RawSize, began)
@@ -186,7 +187,7 @@ func (r *storedBackup) write(ctx context.Context, c *v1alpha1.Cluster, root *os.
 	if err != nil {
 		return err
 	}
-	r.log.Info("the backup's files are there", "after", time.Since(began).Round(time.Millisecond).String())
+	r.log.Info("the files of the backup are restored", "after", time.Since(began).Round(time.Millisecond).String())
 	return nil
 }
 
@@ -263,12 +264,13 @@ func (r *storedBackup) replay(ctx context.Context) error {
 		return err
 	}
 	if passed != nil {
-		r.log.Warn("what was archived while the backup was written is not replayed", "error", passed)
+		r.log.Warn("transactions that were archived while the backup was written are not replayed", "error", passed)
 	}
 	if err := r.rememberOrigin(from, plan); err != nil {
 		return err
 	}
-	r.log.Info("replays the archive", "parts", plan.Parts(), "to", plan.Reached.UTC().Format(time.RFC3339Nano))
+	r.log.Info("this instance replays the archive",
+		"parts", plan.Parts(), "to", plan.Reached.UTC().Format(time.RFC3339Nano))
 	began := time.Now()
 	replay := archive.Replay{Place: from.Place, DB: r.root().DB(), Applied: r.dropReplayedLogs,
 		Progress: func(p archive.Progress) { r.replayed(from, plan, p, began) }}
@@ -286,7 +288,7 @@ func (r *storedBackup) replay(ctx context.Context) error {
 // tellLacking warns of tables that lack rows, and remembers them.
 func (r *restorer) tellLacking(lacking archive.Lacking) error {
 	for _, told := range lacking.Told(lackingTold) {
-		r.log.Warn("tables lack rows", "tables", told)
+		r.log.Warn("some tables may hold fewer rows than they had in the backed-up Cluster", "tables", told)
 	}
 	return r.rememberLacking(lacking.Tables(lackingTold))
 }

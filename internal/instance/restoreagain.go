@@ -67,7 +67,7 @@ func (r *restorer) countFailure(ctx context.Context, generation int64, err error
 	failed := r.record().get().RestoreFailures.another(generation)
 	failed.Suspects = failed.Suspects.With(err)
 	if err := r.record().change(func(v *volumeRecord) { v.RestoreFailures = failed }); err != nil {
-		r.log.Error("how often the restore has failed is not remembered", "error", err)
+		r.log.Error("cannot record how often the restore has failed", "error", err)
 	}
 	p := *restoreProblem(err)
 	p.again = failed.pause(p.again)

@@ -69,7 +69,7 @@ func (r *restorer) awaitEnding(ctx context.Context, done <-chan struct{}, writte
 		}
 		if time.Since(told) >= endingTold {
 			told = time.Now()
-			r.log.Info("mysqld writes all to its files, and ends then", "since", time.Since(began).Round(
+			r.log.Info("mysqld writes all data to its files, and then stops", "after", time.Since(began).Round(
 				time.Second).String(), "writtenBytes", last, "error", unknown)
 		}
 	}

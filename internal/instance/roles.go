@@ -60,7 +60,7 @@ func (m *manager) becomePrimary(ctx context.Context, a agent.BecomePrimary) erro
 		}
 	})
 	poke(m.keeper.wake)
-	m.log.Info("is primary", "epoch", a.Epoch, "acks", a.Acks)
+	m.log.Info("this instance is the primary, and takes writes", "epoch", a.Epoch, "acks", a.Acks)
 	return nil
 }
 
@@ -147,7 +147,7 @@ func (m *manager) follow(ctx context.Context, a agent.Follow) error {
 		return errors.Join(unusable, err)
 	}
 	if unusable != nil {
-		m.log.Warn("follows with the account that its replication channel had before", "error", unusable)
+		m.log.Warn("cannot read the replication account; the channel keeps the account that it had", "error", unusable)
 	}
 	return m.forgetTail()
 }

@@ -45,7 +45,7 @@ func (r *roomMeter) keepMeasuring(ctx context.Context) {
 func (r *roomMeter) measureOnce() {
 	free, size, err := r.measure()
 	if err != nil || size == 0 {
-		r.log.Debug("how much of the volume is free is not known", "error", err)
+		r.log.Debug("cannot read how much of the volume is free", "error", err)
 		return
 	}
 	r.mu.Lock()
@@ -53,9 +53,9 @@ func (r *roomMeter) measureOnce() {
 	now := agent.RoomOf(r.last, free, size)
 	switch wasLow := r.last != nil && r.last.Low; {
 	case now.Low && !wasLow:
-		r.log.Warn("the volume is nearly full", "free", free, "size", size)
+		r.log.Warn("the volume is nearly full: raise spec.storage.size, or free space", "free", free, "size", size)
 	case wasLow && !now.Low:
-		r.log.Info("the volume is not nearly full any more", "free", free, "size", size)
+		r.log.Info("the volume is no longer nearly full", "free", free, "size", size)
 	}
 	r.last, r.at = now, time.Now()
 }

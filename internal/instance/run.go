@@ -30,7 +30,8 @@ func Run(ctx context.Context, opt Options) error {
 	m.log.Info("the instance manager starts", "instance", opt.Instance, "podUID", opt.PodUID, "node", opt.Node,
 		"serverID", opt.ServerID)
 	if opt.Kubernetes == nil {
-		k, err := inCluster(opt.Namespace, opt.Cluster, func(err error) { m.log.Warn("the API server", "error", err) },
+		k, err := inCluster(opt.Namespace, opt.Cluster,
+			func(err error) { m.log.Warn("cannot watch the Cluster; the manager tries again", "error", err) },
 			m.token.answered)
 		if err != nil {
 			return err
@@ -84,7 +85,7 @@ const logPatience = 200 * time.Millisecond
 // droppedLine tells that so many lines are lacking.
 func droppedLine(level string, dropped int) []byte {
 	var line bytes.Buffer
-	newLogger(&line, level).Error("the container's output was not read for a time, and lines of the log were dropped",
+	newLogger(&line, level).Error("nobody read the output of the container for a time; lines of the log were dropped",
 		"lines", dropped)
 	return line.Bytes()
 }
@@ -172,7 +173,7 @@ func (m *manager) takeVolume(ctx context.Context) bool {
 		if err == nil || ctx.Err() != nil {
 			return err == nil
 		}
-		m.log.Error("the volume cannot be used; it is tried again", "error", err)
+		m.log.Error("the manager cannot use the volume; it tries again", "error", err)
 		m.setProblem(&namedError{core.Problem{Reason: core.InstanceVolumeUnusable, Message: err.Error()}, pause})
 		select {
 		case <-ctx.Done():
@@ -207,7 +208,7 @@ func (m *manager) tryVolume(ctx context.Context) error {
 		// No mysqld runs, and none will receive against the promise.
 		s.volume.withheld, s.volume.withheldAt = r.NoReceivingBelow, time.Now()
 	})
-	m.log.Info("the volume is locked", "data", data, "foreign", foreign)
+	m.log.Info("this manager holds the lock on the volume", "data", data, "foreign", foreign)
 	return nil
 }
 
@@ -221,7 +222,7 @@ func (m *manager) awaitSignal(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	case s := <-signals:
-		m.log.Info("is asked to stop", "signal", s.String())
+		m.log.Info("the kubelet asks this manager to stop", "signal", s.String())
 		m.terminate()
 	}
 }
@@ -242,7 +243,7 @@ func (m *manager) end(servers []*http.Server) error {
 	defer cancel()
 	if held, _ := m.lease.held(); held != 0 {
 		if err := m.lease.release(ctx, held); err != nil {
-			m.log.Warn("giving the lease back", "error", err)
+			m.log.Warn("cannot release the Lease of the primary", "error", err)
 		}
 	}
 	m.update(func(s *state) {
@@ -273,7 +274,7 @@ func (m *manager) leaveVolume() {
 	}
 	if !m.launcher.lastChild().running() {
 		if err := m.provenance.flushRelayLogs(); err != nil {
-			m.log.Warn("before the end", "error", err)
+			m.log.Warn("cannot flush the relay logs before this manager ends", "error", err)
 		}
 	}
 	record.close()
@@ -288,7 +289,7 @@ func (m *manager) endActivity() {
 	m.update(func(s *state) { s.mysqld.stopRequested = p })
 	if p.running() {
 		if err := p.kill(ctx); err != nil {
-			m.log.Error("ending", "error", err)
+			m.log.Error("cannot kill mysqld before this manager ends", "error", err)
 		}
 	}
 	over := m.activities.cancel(nil)
@@ -298,6 +299,6 @@ func (m *manager) endActivity() {
 	select {
 	case <-over:
 	case <-ctx.Done():
-		m.log.Error("ending: what was begun does not end")
+		m.log.Error("the manager ends, although work that it began has not ended")
 	}
 }

@@ -105,15 +105,16 @@ func (e *ender) shutDown(ctx context.Context, proc *process) {
 		e.by.resetConnections() // mysqld waits two seconds for sessions to end
 		proc.signal(syscall.SIGTERM)
 	} else {
-		e.log.Warn("mysqld is killed: asked to end it would tell waiting sessions success")
+		e.log.Warn("the manager kills mysqld: if mysqld stopped by itself, it would report success to sessions whose " +
+			"commits wait for acknowledgements")
 		proc.signal(syscall.SIGKILL)
 	}
 	if why := awaitEnd(ctx, proc); why != "" {
-		e.log.Warn("mysqld is killed: "+why, "after", time.Since(began).String())
+		e.log.Warn("the manager kills mysqld: "+why, "after", time.Since(began).String())
 		wait, cancel := context.WithTimeout(context.Background(), agent.StopMargin)
 		defer cancel()
 		if err := proc.kill(wait); err != nil {
-			e.log.Error("stopping mysqld", "error", err)
+			e.log.Error("cannot stop mysqld", "error", err)
 		}
 	}
 	e.log.Info("mysqld has stopped", "after", time.Since(began).String())
@@ -144,11 +145,11 @@ func (e *ender) mayBeAsked(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if err := e.sessions.closeAll(ctx); err != nil {
-		e.log.Warn("closing client sessions before the end", "error", err)
+		e.log.Warn("cannot close client sessions before mysqld stops", "error", err)
 	}
 	_, others := e.roles().StopOtherChannels(ctx)
 	if err := errors.Join(e.roles().StopReplication(ctx), others); err != nil {
-		e.log.Warn("stopping replication before the end", "error", err)
+		e.log.Warn("cannot stop replication before mysqld stops", "error", err)
 	}
 	s, err := e.roles().SemiSync(ctx)
 	return err == nil && s.WaitSessions == 0

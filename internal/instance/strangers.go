@@ -36,11 +36,11 @@ func (g *strangers) note(of core.SemiSync, now time.Time, failed error) {
 	case failed != nil:
 		g.looks = g.looks.Failed(of, now)
 		if !failing {
-			g.m.log.Warn("who acknowledges commits is not known; it is looked again and again", "error", failed)
+			g.m.log.Warn("it is not known which servers acknowledge commits; the manager asks again", "error", failed)
 		}
 		return
 	case failing:
-		g.m.log.Info("who acknowledges commits is known again")
+		g.m.log.Info("it is known again which servers acknowledge commits")
 	}
 	g.looks = g.looks.After(of, now)
 }

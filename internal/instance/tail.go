@@ -38,17 +38,17 @@ func (c tailCutter) cut(a agent.CutTail) error {
 	tail, kept, err := binlog.CutTail(log, a.Held, filepath.Join(c.dirs.Meta, tailsDir))
 	switch {
 	case isRefused(err):
-		c.log.Warn("the tail of the binary log is not cut; this instance may come back diverged",
-			"log", log, "why", err)
+		c.log.Warn("cannot cut the unacknowledged suffix off the binary log; this instance may come back diverged",
+			"log", log, "error", err)
 	case errors.Is(err, unix.ENOSPC): // what is cut off is kept on the same volume
 		return diskFull(err.Error())
 	case err != nil:
 		return err
 	case tail.Offset != 0:
-		c.log.Info("cut off transactions that were never acknowledged", "log", log, "transactions",
+		c.log.Info("cut the unacknowledged suffix off the binary log; a copy is kept", "log", log, "transactions",
 			tail.Transactions.String(), "kept", kept)
 	default:
-		c.log.Info("the promotion requires all that the binary log holds", "log", log)
+		c.log.Info("nothing is cut off the binary log: the promotion requires all that it holds", "log", log)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (t *tokenTeller) note(refused bool, at time.Time) {
 	if now {
 		t.log.Error("the API server refuses this instance's token; delete its Pod if that lasts")
 	} else {
-		t.log.Info("the API server takes this instance's token again")
+		t.log.Info("the API server accepts this instance's token again")
 	}
 	t.by.retell()
 }

@@ -119,7 +119,8 @@ func (m *manager) setCluster(c *v1alpha1.Cluster) {
 func (m *manager) takeView(c *v1alpha1.Cluster, may func(*state) bool) {
 	v, err := clusterFor(c, m.opt.Instance)
 	if err != nil {
-		m.log.Error("the Cluster's status cannot be understood; the former view is kept", "error", err)
+		m.log.Error("cannot read the Cluster's status; the manager goes by the last one that it could read",
+			"error", err)
 		return
 	}
 	m.adopt(c, may)
@@ -171,7 +172,7 @@ func (m *recordFile) forgetFormer(log *slog.Logger) {
 		return
 	}
 	if err := m.change(func(r *volumeRecord) { r.Former = core.Lineage{} }); err != nil {
-		log.Error("forgetting of which group the adopted data were", "error", err)
+		log.Error("cannot remove the record of the group from which the data was adopted", "error", err)
 	}
 }
 
@@ -200,7 +201,7 @@ func (m *manager) adopt(c *v1alpha1.Cluster, may func(*state) bool) {
 			return // by now
 		}
 		if r.ClusterUID != "" && data != core.DataEmpty {
-			m.log.Info("adopts the data of a deleted Cluster", "uid", r.ClusterUID)
+			m.log.Info("this instance adopts the data of a deleted Cluster", "uid", r.ClusterUID)
 		}
 		kept, former := agent.Cached{}, core.Lineage{}
 		if data != core.DataEmpty {
@@ -211,7 +212,7 @@ func (m *manager) adopt(c *v1alpha1.Cluster, may func(*state) bool) {
 		r.setCached(kept)
 	})
 	if err != nil {
-		m.log.Error("remembering whose data this is", "error", err)
+		m.log.Error("cannot record to which Cluster the data belongs", "error", err)
 		return
 	}
 	m.update(func(s *state) {

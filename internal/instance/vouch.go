@@ -105,7 +105,7 @@ func (v *voucher) askPeers(ctx context.Context, f *agent.Facts) {
 		}
 		client, err := v.peer(name)
 		if err != nil {
-			v.log.Warn("asking for a vouch", "instance", name, "error", err)
+			v.log.Warn("cannot ask an instance to vouch for this primary", "peer", name, "error", err)
 			continue
 		}
 		wait.Go(func() {

@@ -167,7 +167,7 @@ func (w *worker) step(ctx context.Context) (exit bool) {
 func (w *worker) tell(d agent.Decision, key string) {
 	w.mu.Lock()
 	if was := w.st.decision; was.State != d.State || was.Reason != d.Reason {
-		w.log.Info("state", "state", d.State, "reason", d.Reason, "message", d.Message)
+		w.log.Info("this instance has another state", "state", d.State, "reason", d.Reason, "message", d.Message)
 	}
 	w.st.decision = d
 	w.st.wasFenced = d.WasFenced(w.st.wasFenced)
@@ -201,7 +201,7 @@ func (w *worker) noteTrouble(key string, a agent.Action, err error) {
 	next := &trouble{actions: key, err: err, count: t.count + 1}
 	next.retryAt = time.Now().Add(agent.RetryAfter(t.count))
 	w.st.trouble = next
-	w.log.Error("failed", "action", a.String(), "error", err, "attempt", next.count)
+	w.log.Error("an action failed; the manager tries again", "action", a.String(), "error", err, "attempt", next.count)
 	w.mu.Unlock()
 	w.by.announceNow()
 }

@@ -103,9 +103,9 @@ func (r *record) note(step string, at time.Time) {
 
 // logged are the lines of a manager's log that are steps.
 var logged = []struct{ starts, step string }{
-	{"is asked to stop", "manager asked to stop"},
-	{"accepts no writes", "old primary read-only"},
-	{"is primary", "writable"},
+	{"the kubelet asks this manager to stop", "manager asked to stop"},
+	{"mysqld accepts no more writes", "old primary read-only"},
+	{"this instance is the primary, and takes writes", "writable"},
 	{"take the Lease", "takes the lease"},
 	{"become primary", "opens"},
 }
