@@ -42,7 +42,8 @@ func awaitAccount(ctx context.Context, log *slog.Logger, instance string, donor 
 			"sets its password, within a minute or two, once its Pod runs a manager of this release", instance, err)}
 		if !told {
 			told = true
-			log.Warn("waits for the account of Backups", "instance", instance, "error", err)
+			log.Warn("the instance refuses the account of Backups; the Job waits until the primary has made it",
+				"instance", instance, "error", err)
 			tell(ctx, why)
 		}
 		select {
@@ -73,6 +74,6 @@ func (t *teller) lockedOut(ctx context.Context, why error) {
 	if err := t.change(ctx, func(s *v1alpha1.BackupStatus) {
 		s.Reason, s.Error = string(core.BackupAccountMissing), why.Error()
 	}); err != nil {
-		t.o.Log.Warn("this cannot be told", "error", err)
+		t.o.Log.Warn("cannot write the status of the Backup", "error", err)
 	}
 }

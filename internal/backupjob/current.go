@@ -57,7 +57,7 @@ func (e executed) ask(ctx context.Context) (gtid.Set, error) {
 func catchUp(ctx context.Context, log *slog.Logger, t Task, primary, donor executed) error {
 	wanted, err := primary.ask(ctx)
 	if err != nil {
-		log.Warn("the primary cannot be asked what it has: the backup holds what the instance has",
+		log.Warn("cannot ask the primary what it holds; the backup may lack its latest transactions",
 			"primary", t.Primary, "instance", t.Instance, "error", err)
 		return context.Cause(ctx)
 	}
@@ -81,7 +81,8 @@ func catchUp(ctx context.Context, log *slog.Logger, t Task, primary, donor execu
 		}
 		if err == nil && !told {
 			told = true
-			log.Info("waits for the instance to catch up", "instance", t.Instance, "lacks", lacks.Count())
+			log.Info("the Job waits until the instance has caught up with the primary", "instance", t.Instance,
+				"transactionsBehind", lacks.Count())
 		}
 		select {
 		case <-ctx.Done():

@@ -25,7 +25,7 @@ const mergeLimit = time.Hour
 func (o Options) expire(ctx context.Context, s store.Store, t Task, tell *teller) {
 	now, err := readTask(o.StoreDir)
 	if err != nil {
-		o.Log.Error("nothing is removed: what is to be kept cannot be read again", "error", err)
+		o.Log.Error("cannot read how long backups are kept; nothing is removed", "error", err)
 		return
 	}
 	keep := t.Retention.and(now.Retention)
@@ -36,16 +36,16 @@ func (o Options) expire(ctx context.Context, s store.Store, t Task, tell *teller
 	defer cancel()
 	r := retention.Run(limited, s, retention.Policy{Cluster: t.Cluster, UID: t.ClusterUID, Window: keep.Window,
 		Minimum: keep.Minimum, Written: t.ID, Now: time.Now()})
-	o.Log.Info("what has expired is removed", "backups", r.Backups, "unfinished", r.Unfinished, "parts", r.Parts,
+	o.Log.Info("the Job removed what has expired", "backups", r.Backups, "unfinished", r.Unfinished, "parts", r.Parts,
 		"since", r.Since, "held", r.Held, "message", r.Message, "unknown", r.Unknown, "names", r.UnknownNames)
 	for _, k := range r.Kept {
-		o.Log.Info("a backup is kept", "id", k.ID, "for", string(k.Why))
+		o.Log.Info("the Job kept an expired backup", "id", k.ID, "reason", string(k.Why))
 	}
 	if ctx.Err() != nil {
 		return // the Pod is stopped; the next backup's tells
 	}
 	if err := tell.end(ctx, func(b *v1alpha1.BackupStatus) { b.Retention = retentionOf(r, time.Now()) }); err != nil {
-		o.Log.Error("what was removed cannot be told", "error", err)
+		o.Log.Error("cannot write into the status of the Backup what was removed", "error", err)
 	}
 }
 
@@ -63,11 +63,11 @@ func (o Options) merge(ctx context.Context, s store.Store, t Task, tell *teller)
 	if ctx.Err() != nil || m.Bundles == 0 && m.Removed == 0 && m.Held == "" {
 		return
 	}
-	o.Log.Info("small parts of the archive are merged", "parts", m.Parts, "bundles", m.Bundles, "summaries",
+	o.Log.Info("the Job merged small parts of the archive", "parts", m.Parts, "bundles", m.Bundles, "summaries",
 		m.Summaries, "removed", m.Removed,
 		"held", m.Held, "message", m.Message)
 	if err := tell.end(ctx, func(b *v1alpha1.BackupStatus) { b.Merging = mergingOf(m) }); err != nil {
-		o.Log.Error("what was merged cannot be told", "error", err)
+		o.Log.Error("cannot write into the status of the Backup what was merged", "error", err)
 	}
 }
 

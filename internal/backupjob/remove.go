@@ -23,7 +23,7 @@ func Remove(ctx context.Context, dir string, log *slog.Logger) error {
 	if err := backup.Remove(ctx, s, t.Cluster, t.ID); err != nil {
 		return err
 	}
-	log.Info("the backup is removed from the store", "cluster", t.Cluster, "id", t.ID)
+	log.Info("the Job removed the backup from the store", "cluster", t.Cluster, "id", t.ID)
 	return nil
 }
 
@@ -41,7 +41,7 @@ func RemoveArchive(ctx context.Context, dir string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	log.Info("the archive is removed from the store", "cluster", t.Cluster, "uid", t.ClusterUID,
+	log.Info("the Job removed the archive from the store", "cluster", t.Cluster, "uid", t.ClusterUID,
 		"backups", r.Backups, "objects", r.Objects, "unknown", r.Unknown, "names", r.UnknownNames)
 	return nil
 }
@@ -60,7 +60,8 @@ func MergeArchive(ctx context.Context, dir string, log *slog.Logger) error {
 		fmt.Errorf("it was given up after %s; the next Job goes on", archiveMergeLimit))
 	defer cancel()
 	m := retention.Merge(limited, s, retention.Policy{Cluster: t.Cluster, UID: t.ClusterUID, Now: time.Now()})
-	log.Info("small parts of the archive are merged", "parts", m.Parts, "bundles", m.Bundles, "summaries", m.Summaries,
+	log.Info("the Job merged small parts of the archive",
+		"parts", m.Parts, "bundles", m.Bundles, "summaries", m.Summaries,
 		"removed", m.Removed, "held", m.Held, "message", m.Message)
 	if m.Held == "" {
 		return nil

@@ -52,7 +52,7 @@ func Run(ctx context.Context, o Options) error {
 	if tell.isOver() {
 		return nil
 	}
-	o.Log.Info("takes a backup", "cluster", t.Cluster, "instance", t.Instance, "id", t.ID)
+	o.Log.Info("the Job takes a backup", "cluster", t.Cluster, "instance", t.Instance, "id", t.ID)
 	s, m, err := take(ctx, o, t, tell)
 	if ctx.Err() != nil {
 		return fmt.Errorf("the Pod was stopped before the backup ended: %w", context.Cause(ctx))
@@ -62,10 +62,10 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	if err != nil {
-		o.Log.Error("there is no backup", "error", err)
+		o.Log.Error("the backup failed", "error", err)
 		return tell.failed(ctx, err)
 	}
-	o.Log.Info("the backup is complete", "bytes", m.RawSize, "stored", m.StoredSize, "took",
+	o.Log.Info("the backup is complete", "bytes", m.RawSize, "stored", m.StoredSize, "after",
 		m.End.Sub(m.Begin).Round(time.Second).String())
 	if err := tell.completed(ctx, m); err != nil {
 		return err
@@ -208,7 +208,7 @@ func (o Options) sweep(ctx context.Context, s store.Store, m *backup.Manifest) {
 	defer cancel()
 	swept, err := backup.Sweep(ctx, s, m)
 	if err != nil || swept > 0 {
-		o.Log.Info("removes parts of attempts that were given up", "parts", swept, "error", err)
+		o.Log.Info("the Job removed parts that earlier attempts left", "parts", swept, "error", err)
 	}
 }
 

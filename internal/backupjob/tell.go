@@ -56,9 +56,10 @@ func (t *teller) begins(ctx context.Context) error {
 
 // open tells why it is not known what came of the backup. If the Job ends so, the operator tells it.
 func (t *teller) open(ctx context.Context, why *openError) {
-	t.o.Log.Error("the Pod ends, and the next one looks again", "error", why)
+	t.o.Log.Error("it is not known whether the backup is complete; this Pod ends, and the next one checks",
+		"error", why)
 	if err := t.end(ctx, func(s *v1alpha1.BackupStatus) { s.Error = why.Error() }); err != nil {
-		t.o.Log.Warn("this cannot be told", "error", err)
+		t.o.Log.Warn("cannot write the status of the Backup", "error", err)
 	}
 }
 
@@ -73,9 +74,9 @@ func (t *teller) progress(p backup.Progress) {
 	defer cancel()
 	now := progressOf(p, t.began, time.Now())
 	if err := t.change(ctx, func(s *v1alpha1.BackupStatus) { s.Progress = now }); err != nil {
-		t.o.Log.Warn("the progress cannot be told", "error", err)
+		t.o.Log.Warn("cannot write the progress into the status of the Backup", "error", err)
 	}
-	t.o.Log.Info("progress", "bytes", now.Bytes, "of", now.TotalBytes, "percent", now.Percent)
+	t.o.Log.Info("the backup makes progress", "bytes", now.Bytes, "totalBytes", now.TotalBytes, "percent", now.Percent)
 }
 
 func progressOf(p backup.Progress, began, now time.Time) *v1alpha1.BackupProgress {
