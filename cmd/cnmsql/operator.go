@@ -70,7 +70,7 @@ const memoryShare = 0.9
 func boundMemory(log *slog.Logger) {
 	_, err := memlimit.Set(memlimit.WithRatio(memoryShare))
 	if err != nil && !errors.Is(err, memlimit.ErrNoLimit) && !errors.Is(err, memlimit.ErrNoCgroup) {
-		log.Warn("the container's memory limit cannot be read; the heap is not bounded", "why", err.Error())
+		log.Warn("cannot read the memory limit of the container; the heap is not bounded", "error", err.Error())
 	}
 }
 
@@ -78,7 +78,7 @@ func boundMemory(log *slog.Logger) {
 // nothing that it knew is left. A container that exits instead is held back by the
 // kubelet for longer each time, when it may be needed most.
 func beginAnew(ctx context.Context, why error, log *slog.Logger, lines *logpipe.Writer) error {
-	log.Warn("starts again", "why", why.Error())
+	log.Warn("the operator starts again in this container", "error", why.Error())
 	_ = lines.Flush(logPatience)
 	if ctx.Err() != nil {
 		return nil // it was told to end meanwhile, which whoever starts again would never hear

@@ -24,7 +24,7 @@ func operatorLog(to io.Writer, level slog.Level) (*slog.Logger, *logpipe.Writer)
 	}
 	lines := logpipe.New(to, func(dropped int) []byte {
 		var line bytes.Buffer
-		onto(&line).Error("the container's output was not read for a time, and lines of the log were dropped",
+		onto(&line).Error("nobody read the output of the container for a time; lines of the log were dropped",
 			"lines", dropped)
 		return line.Bytes()
 	})

@@ -82,7 +82,7 @@ func (r *Reconciler) backedBy(ctx context.Context, c *v1alpha1.Cluster) backed {
 	}
 	all, err := backups.TakenOf(ctx, r.Client, c)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "whether a backup goes with the archive is not known")
+		ctrl.LoggerFrom(ctx).Error(err, "cannot list the Backups; it is not known whether one belongs to the archive")
 		return backed{isUnknown: true}
 	}
 	hasGap := is != nil && is.MissingSince != nil

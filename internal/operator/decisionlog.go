@@ -14,14 +14,14 @@ import (
 // every look is told once.
 func (s *clusterState) logDecision(log logr.Logger, before *v1alpha1.ClusterStatus, plan core.Plan) {
 	if changed := changes(before, plan.Status); len(changed) > 0 {
-		log.Info("status", changed...)
+		log.Info("the status changes", changed...)
 	}
 	for _, e := range plan.Events {
-		log.Info("event", "reason", e.Reason, "warning", e.Warning, "message", e.Message)
+		log.Info("the operator reports an event", "reason", e.Reason, "warning", e.Warning, "message", e.Message)
 	}
 	for _, e := range plan.Effects {
 		if !slices.Contains(s.effects, e) {
-			log.Info("carries out", "what", e.String())
+			log.Info("the operator carries out an effect", "effect", e.String())
 		}
 	}
 	s.effects = plan.Effects

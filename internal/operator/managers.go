@@ -25,7 +25,7 @@ func ownBinary(log logr.Logger) func() core.Binary {
 	go func() {
 		digest, err := version.Digest()
 		if err != nil {
-			log.Error(err, "managers are not replaced in place")
+			log.Error(err, "cannot read the operator's own binary; managers are not replaced in place")
 			return
 		}
 		known.Store(&core.Binary{Digest: digest, Platform: version.Platform})

@@ -24,7 +24,7 @@ func (r *Reconciler) endsWithNamespace(ctx context.Context, c *v1alpha1.Cluster)
 	}
 	done := r.actor.act(ctx, c, nil, effects)
 	if err := errors.Join(done.err(), errors.Join(done.conflicts...)); err != nil {
-		ctrl.LoggerFrom(ctx).Info("cannot delete the Cluster with its namespace", "why", err.Error())
+		ctrl.LoggerFrom(ctx).Info("cannot delete the Cluster with its namespace", "error", err.Error())
 		return false
 	}
 	return true
@@ -41,7 +41,7 @@ func (ob *observer) namespaceEnds(ctx context.Context, c *v1alpha1.Cluster) (unk
 	var ns corev1.Namespace
 	asked := time.Now()
 	if err := ob.live.Get(ctx, types.NamespacedName{Name: c.Namespace}, &ns); err != nil {
-		ctrl.LoggerFrom(ctx).Info("cannot see whether the namespace is being deleted", "why", err.Error())
+		ctrl.LoggerFrom(ctx).Info("cannot read whether the namespace is being deleted", "error", err.Error())
 		return unknown
 	}
 	return core.Known(ns.DeletionTimestamp != nil, asked, time.Now())

@@ -127,7 +127,7 @@ func (r *Reconciler) pass(ctx context.Context, c **v1alpha1.Cluster, ca *pki.CA,
 	if conflict != nil {
 		ctrl.LoggerFrom(ctx).V(1).Info("another client changed an object in the meantime; the operator tries again "+
 			"immediately",
-			"why", conflict.Error())
+			"error", conflict.Error())
 		return 0, false, conflict
 	}
 	next = plan.LookIn(done.err() != nil || !follow)
@@ -406,7 +406,7 @@ func (r *Reconciler) write(ctx context.Context, next *v1alpha1.Cluster, o core.O
 // noteFailure remembers what Kubernetes refused, and tells it when it is new.
 func (r *Reconciler) noteFailure(ctx context.Context, c *v1alpha1.Cluster, f failures) {
 	if err := f.err(); err != nil {
-		ctrl.LoggerFrom(ctx).Info("not everything could be carried out", "why", err.Error())
+		ctrl.LoggerFrom(ctx).Info("some effects failed; the operator tries again", "error", err.Error())
 	}
 	text := ""
 	if err := errors.Join(append(f.standing, f.changes...)...); err != nil {

@@ -340,7 +340,7 @@ func (st *stream) run(ctx context.Context, s *Streams) {
 		}
 		if st.lose(err) {
 			s.log.Info("the manager cannot be reached", "instance", st.cluster.Namespace+"/"+st.instance,
-				"podUID", st.to.podUID, "why", err.Error())
+				"podUID", st.to.podUID, "error", err.Error())
 			s.wake(st.cluster)
 		}
 		select {

@@ -23,7 +23,8 @@ func (r *Reconciler) tellUnread(ctx context.Context, key types.NamespacedName, e
 		return nil
 	}
 	state.unread = version
-	ctrl.LoggerFrom(ctx).Error(err, "the Cluster is left alone")
+	ctrl.LoggerFrom(ctx).Error(err, "the operator leaves the Cluster alone, failovers included, until the value that "+
+		"cannot be read is corrected")
 	r.tell(unread.Object, core.Event{Warning: true, Reason: core.ReasonUnreadable,
 		Message: "the operator leaves it alone, failovers included: " + err.Error()})
 	return nil

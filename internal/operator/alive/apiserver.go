@@ -31,10 +31,10 @@ func Await(ctx context.Context, conf *rest.Config, log logr.Logger) error {
 		case err == nil && told.IsZero():
 			return nil
 		case err == nil:
-			log.Info("the API server answers again", "waitedFor", time.Since(begun).Round(time.Second).String())
+			log.Info("the API server answers again", "after", time.Since(begun).Round(time.Second).String())
 			return nil
 		case ctx.Err() == nil && time.Since(told) >= tellEvery:
-			log.Error(err, "waits for the API server, which does not answer; it is tried again each second")
+			log.Error(err, "the API server does not answer; the operator asks it again each second")
 			told = time.Now()
 		}
 		if !Pause(ctx) {

@@ -56,8 +56,8 @@ func untilAnswered[T any](ctx context.Context, kind string, ask func() (T, error
 			return answer, err
 		}
 		if !told {
-			ctrl.Log.WithName("informer").Info("the API server does not answer; it is asked again each second",
-				"kind", kind, "why", err.Error())
+			ctrl.Log.WithName("informer").Info("the API server does not answer; the operator asks it again each second",
+				"kind", kind, "error", err.Error())
 		}
 		if !Pause(ctx) {
 			return answer, err

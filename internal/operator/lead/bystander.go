@@ -48,8 +48,8 @@ func (b *bystanders) reached(ctx context.Context, leader string) bool {
 			return true
 		}
 	}
-	b.log.Info("does not take the lead early: this Pod's own node is cut off, "+
-		"for it reaches neither the leader nor any instance on another node", "leader", leader, "tried", addresses)
+	b.log.Info("this operator does not take the lead early: its own node may be cut off, "+
+		"because it reaches neither the leader nor any instance on another node", "leader", leader, "tried", addresses)
 	return false
 }
 

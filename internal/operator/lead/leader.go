@@ -128,7 +128,7 @@ func (l *leaderLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecor
 	l.renewed = time.Time{}
 	l.watch.follow(record.HolderIdentity)
 	if silent, gone := l.watch.isGone(time.Now()); gone {
-		l.log.Info("takes the lead before the lease has run out: the leader cannot be reached",
+		l.log.Info("this operator takes the lead before the lease has run out, because the leader cannot be reached",
 			"leader", record.HolderIdentity, "silentFor", silent.String())
 		free := *record
 		free.HolderIdentity = ""
