@@ -260,8 +260,8 @@ func (k *accountKeeper) findDoubles(ctx context.Context, internal mysql.Internal
 	}
 	var wrong []error
 	for _, a := range found {
-		wrong = append(wrong, &mysql.AccountError{User: a.User, Err: fmt.Errorf("somebody has made %s, which keeps "+
-			"out whoever comes from there; it is dropped", a)})
+		wrong = append(wrong, &mysql.AccountError{User: a.User, Err: fmt.Errorf("somebody has made %s, which locks "+
+			"out instances that connect from there; the manager drops it", a)})
 		if !slices.Contains(k.now.doubles, a) {
 			k.now.doubles = append(k.now.doubles, a)
 		}
