@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,6 +62,23 @@ func TestAClaimWhoseLabelWasChangedIsNotTakenForDeleted(t *testing.T) {
 	must(t, api.Get(t.Context(), client.ObjectKeyFromObject(changed), changed))
 	if changed.Labels[v1alpha1.LabelInstance] != "c-2" {
 		t.Errorf("the label was not put back: it has %v", changed.Labels)
+	}
+}
+
+// TestAPodThatLostItsLabelGetsItBack: without it the caches do not have the Pod, and no Service leads to it.
+func TestAPodThatLostItsLabelGetsItBack(t *testing.T) {
+	c := aCluster()
+	unlabelled := aPod("c-1", "first", "n1")
+	unlabelled.Labels = map[string]string{"theirs": "stays"}
+	api, cached := newAPI(t, c, unlabelled), newFake(t).Build()
+	r := newTestReconciler(t, cached, api)
+	r.prerequisites.applier.client = writesTo{cached, api}
+
+	must(t, r.prerequisites.pod(t.Context(), c, "c-1"))
+	must(t, api.Get(t.Context(), client.ObjectKeyFromObject(unlabelled), unlabelled))
+	want := map[string]string{"theirs": "stays", v1alpha1.LabelCluster: "c", v1alpha1.LabelInstance: "c-1"}
+	if !maps.Equal(unlabelled.Labels, want) {
+		t.Errorf("the Pod has the labels %v, want %v", unlabelled.Labels, want)
 	}
 }
 

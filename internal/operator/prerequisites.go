@@ -152,10 +152,10 @@ func (p *prerequisites) drop(ctx context.Context, c *v1alpha1.Cluster, obj clien
 // in the way, or be mounted. Those of the instance are given what they inherit.
 func (p *prerequisites) pod(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
 	found, err := p.mine(ctx, c, &corev1.Pod{}, instance)
-	if err != nil {
+	if err != nil || found == nil {
 		return err
 	}
-	return p.inherit(ctx, c, found)
+	return together(p.inherit(ctx, c, found), p.label(ctx, c, found))
 }
 
 func (p *prerequisites) claim(ctx context.Context, c *v1alpha1.Cluster, instance string) error {
@@ -163,23 +163,23 @@ func (p *prerequisites) claim(ctx context.Context, c *v1alpha1.Cluster, instance
 	if err != nil || found == nil {
 		return err
 	}
-	return together(p.inherit(ctx, c, found), p.label(ctx, c, found.(*corev1.PersistentVolumeClaim)))
+	return together(p.inherit(ctx, c, found), p.label(ctx, c, found))
 }
 
-// label puts back the labels by which the operator knows a claim, where somebody took them off.
-func (p *prerequisites) label(ctx context.Context, c *v1alpha1.Cluster, claim *corev1.PersistentVolumeClaim) error {
-	lacks := resources.LackedLabels(c, claim)
-	if claim.DeletionTimestamp != nil || lacks == nil {
+// label puts back the labels by which the operator knows a Pod or a claim, where somebody took them off.
+func (p *prerequisites) label(ctx context.Context, c *v1alpha1.Cluster, obj client.Object) error {
+	lacks := resources.LackedLabels(c, obj)
+	if obj.GetDeletionTimestamp() != nil || lacks == nil {
 		return nil
 	}
-	_, err := patchMeta(ctx, p.client, claim, client.ObjectKeyFromObject(claim), claim.UID, lacks)
+	_, err := patchMeta(ctx, p.client, obj, client.ObjectKeyFromObject(obj), obj.GetUID(), lacks)
 	return err
 }
 
 // inherit puts on an object that was made earlier what spec.inheritedMetadata says by now. What
 // it says no longer stays there until the object is recreated.
 func (p *prerequisites) inherit(ctx context.Context, c *v1alpha1.Cluster, obj client.Object) error {
-	if obj == nil || obj.GetDeletionTimestamp() != nil {
+	if obj.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	lacks := resources.LackedOfInherited(c, obj)

@@ -88,12 +88,12 @@ func instanceMeta(c *v1alpha1.Cluster, name, instance string) metav1.ObjectMeta 
 	return m
 }
 
-// LackedLabels is what a claim lacks of the labels by which the operator knows it, as a merge patch
-// of its metadata; nil if it has them.
-func LackedLabels(c *v1alpha1.Cluster, claim metav1.Object) map[string]any {
+// LackedLabels is what an instance's Pod or claim lacks of the labels by which the operator knows it, as a
+// merge patch of its metadata; nil if it has them.
+func LackedLabels(c *v1alpha1.Cluster, obj metav1.Object) map[string]any {
 	some := map[string]any{}
-	for key, value := range map[string]string{v1alpha1.LabelCluster: c.Name, v1alpha1.LabelInstance: claim.GetName()} {
-		if claim.GetLabels()[key] != value {
+	for key, value := range map[string]string{v1alpha1.LabelCluster: c.Name, v1alpha1.LabelInstance: obj.GetName()} {
+		if obj.GetLabels()[key] != value {
 			some[key] = value
 		}
 	}
