@@ -108,6 +108,9 @@ func (a *applier) bring(ctx context.Context, c *v1alpha1.Cluster, found, obj cli
 		a.settled.note(c, as)
 		return nil
 	}
+	if err := a.renumber(ctx, found, obj); err != nil {
+		return err
+	}
 	options := []client.ApplyOption{client.FieldOwner(resources.FieldManager)}
 	if found != nil {
 		// The UID, too: an apply makes an object that is gone, and must not repeat it.
