@@ -409,7 +409,7 @@ func (r *Reconciler) noteFailure(ctx context.Context, c *v1alpha1.Cluster, f fai
 		ctrl.LoggerFrom(ctx).Info("some effects failed; the operator tries again", "error", err.Error())
 	}
 	text := ""
-	if err := errors.Join(append(f.standing, f.changes...)...); err != nil {
+	if err := together(slices.Concat(f.standing, f.changes)...); err != nil {
 		text = err.Error()
 	}
 	state := r.state(c)

@@ -66,15 +66,21 @@ func (p *prerequisites) services(ctx context.Context, c *v1alpha1.Cluster, wante
 	for _, s := range wanted {
 		made := func(found client.Object) (client.Object, error) { return ledTo(s, found, to) }
 		err := p.keep(ctx, c, s, s.Name, made)
-		if isRefusedAsItIs(err) {
-			err = errors.Join(err, p.lead(ctx, c, s.Name, made))
+		var taken *nameTakenError
+		switch {
+		case errors.As(err, &taken):
+			err = fmt.Errorf("make the Service %s: %w", s.Name, err)
+		case isRefusedAsItIs(err):
+			if failed := p.lead(ctx, c, s.Name, made); failed != nil {
+				err = fmt.Errorf("%w; %w", err, failed)
+			}
 		}
 		if err != nil && c.Spec.Managed != nil {
 			err = fmt.Errorf("%w (see spec.managed.services)", err)
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return together(errs...)
 }
 
 // ledTo is a Service that leads to whom it is to lead to.

@@ -201,3 +201,18 @@ func TestWhatTheTemplateNoLongerSaysIsTakenOffTheService(t *testing.T) {
 		t.Errorf("%v %v %v", after.Labels, after.Annotations, after.Spec)
 	}
 }
+
+// TestATakenServiceIsToldInASentence: it follows "could not", and what else could not be done is on the same line.
+func TestATakenServiceIsToldInASentence(t *testing.T) {
+	theirs := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c-orders"}}
+	server := newAPI(t, theirs)
+	r, c := operatorOf(t, server), withServices(forWrites)
+	done := failures{changes: []error{errors.New("grow the volume of c-1 to 2Gi: no")}}
+	done.stands(r.prerequisites.additionalServices(t.Context(), c))
+	r.noteFailure(quietly(t), c, done)
+	const want = "make the Service c-orders: the Service c-orders exists and does not belong to this Cluster; delete " +
+		"or rename it, or give the Cluster another name (see spec.managed.services); grow the volume of c-1 to 2Gi: no"
+	if got := r.state(c).failed; got != want {
+		t.Errorf("it could not\n%s\nwant\n%s", got, want)
+	}
+}
