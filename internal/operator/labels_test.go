@@ -65,7 +65,7 @@ func TestAClaimWhoseLabelWasChangedIsNotTakenForDeleted(t *testing.T) {
 	}
 }
 
-// TestAPodThatLostItsLabelGetsItBack: without it the caches do not have the Pod, and no Service leads to it.
+// Without its label the caches do not have the Pod, and no Service leads to it.
 func TestAPodThatLostItsLabelGetsItBack(t *testing.T) {
 	c := aCluster()
 	unlabelled := aPod("c-1", "first", "n1")

@@ -13,7 +13,7 @@ import (
 	"cnmsql.co/internal/resources"
 )
 
-// TestARealAPIServerTakesPortsThatGetTheirNumbersBack: it refuses to have two ports of one name, as an
+// A real API server refuses to have two ports of one name, as an
 // apply beside a changed number would. CNMSQL_KUBE_BIN names a directory with etcd and kube-apiserver.
 func TestARealAPIServerTakesPortsThatGetTheirNumbersBack(t *testing.T) {
 	server := realAPIServer(t)

@@ -202,7 +202,7 @@ func TestWhatTheTemplateNoLongerSaysIsTakenOffTheService(t *testing.T) {
 	}
 }
 
-// TestATakenServiceIsToldInASentence: it follows "could not", and what else could not be done is on the same line.
+// What is told follows "could not", and what else could not be done is on the same line.
 func TestATakenServiceIsToldInASentence(t *testing.T) {
 	theirs := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c-orders"}}
 	server := newAPI(t, theirs)

@@ -77,7 +77,8 @@ func mayNotTouch(f *Facts) (Decision, bool) {
 		return tell(core.Stopped, core.InstanceVolumeInUse, "stopped while waiting for the lock on the volume", Exit{})
 	case f.Foreign && f.TerminatingSince.IsZero():
 		return tell(core.Failed, core.InstanceForeignData, "the volume holds the data of another cluster or instance: "+
-			"nothing was touched; attach the right volume, or delete this instance's PersistentVolumeClaim if its data is not needed")
+			"nothing was touched; attach the right volume, or delete this instance's PersistentVolumeClaim if its "+
+			"data is not needed")
 	case f.Cluster == nil && f.TerminatingSince.IsZero() && !f.Mysqld.Up:
 		return tell(core.Starting, core.InstanceClusterUnknown,
 			"waiting to read the Cluster from the API server")
@@ -281,7 +282,8 @@ func loginRefusedText(m Mysqld) string {
 			"Pod, because a start of mysqld restores it; other instances are restored in the same way"
 	}
 	return refuses +
-		"mysqld is started again a minute after its last start, which restores it; if that does not help, its log says which statement failed"
+		"mysqld is started again a minute after its last start, which restores it; if that does not help, its log " +
+		"says which statement failed"
 }
 
 // clone copies the data of a donor to an instance with scratch data. Without a donor the

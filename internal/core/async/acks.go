@@ -250,7 +250,8 @@ func (d *decision) tellDurable(s core.SemiSync, attached, applied, wished int) {
 	case wished == 0:
 	case applied > 0 && !s.SourceActive:
 		d.Status.Durable, d.Status.DurableMessage = core.DurableNo,
-			"semi-synchronous replication fell back to asynchronous, because replicas did not acknowledge in time: an acknowledged write may exist on the primary alone"
+			"semi-synchronous replication fell back to asynchronous, because replicas did not acknowledge in time: "+
+				"an acknowledged write may exist on the primary alone"
 	case applied < wished:
 		d.Status.Durable, d.Status.DurableMessage = core.DurableNo,
 			fmt.Sprintf("a commit waits for %d of %s", applied, core.Plural(wished, "wished acknowledgement"))

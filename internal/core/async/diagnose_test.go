@@ -32,17 +32,19 @@ var diagnosisWords = map[core.Diagnosis]diagnosed{
 	core.PrimaryIsolated: {"a network fault between instances. A replica that is refused (*Access denied*, too many " +
 		"connections) has reached it, and does not count; nor does one [whose volume is full]" +
 		"(runbooks.md#the-disk-is-full)",
-		"replaced after 5 s (or `failoverDelay`, if that is longer). If replicas do not reach the new primary either, " +
-			"another instance is tried after 30 s, and so on ([`FailoverDamped`](#refusals))"},
+		"replaced after 5 s (or `failoverDelay`, if that is longer). If replicas do not reach the new primary " +
+			"either, another instance is tried after 30 s, and so on ([`FailoverDamped`](#refusals))"},
 	core.PrimaryFull: {"mysqld waits in the commit until there is space",
-		"no instance is promoted: the other volumes are most likely as full ([why](design/2026-11-27-full-primary.md)). " +
+		"no instance is promoted: the other volumes are most likely as full " +
+			"([why](design/2026-11-27-full-primary.md)). " +
 			"**You** make space: [the disk is full](runbooks.md#the-disk-is-full)"},
 	core.PrimaryHealthy: {"the primary is healthy", "nothing"},
 	core.PrimaryFollows: {"the Cluster is a replica of [an external server](import.md#follow-the-server)",
 		"nothing, unless the notice `" +
 			string(core.ReasonNotFollowing) + "` says that it does not receive"},
-	core.PrimaryClosed: {"no replica with data is attached: a commit would wait for a replica, and a copy of the data " +
-		"would wait for the commit", "[it takes writes again by itself](durability.md#the-primary-is-closed-for-a-copy)"},
+	core.PrimaryClosed: {"no replica with data is attached: a commit would wait for a replica, and a copy of the " +
+		"data would wait for the commit", "[it takes writes again by " +
+		"itself](durability.md#the-primary-is-closed-for-a-copy)"},
 	core.PrimaryDemoted: {"a switchover or failover is under way", "it goes on"},
 	core.PrimaryPromoting: {"it applies what it received, and takes the Lease",
 		"wait; the phase reason says what it does"},

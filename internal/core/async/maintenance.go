@@ -37,7 +37,8 @@ func (d *decision) adopt(primary core.Report) {
 		}
 		d.Do(core.AdoptTransactions{Instance: holder.Name, Epoch: d.Status.Promotion.Epoch, Set: set.String()})
 		d.Announce(false, core.ReasonAdopted, in.Name, fmt.Sprintf("somebody ran statements of maintenance on %s "+
-			"while it was read-only (ANALYZE, REPAIR or FLUSH). They changed no data. %s commits empty transactions of the same numbers: %s",
+			"while it was read-only (ANALYZE, REPAIR or FLUSH). They changed no data. %s commits empty transactions "+
+			"of the same numbers: %s",
 			in.Name, holder.Name, set.Abbreviate(10)))
 	})
 }

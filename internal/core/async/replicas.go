@@ -182,7 +182,8 @@ func (d *decision) markDiverged(name string, extra gtid.Set) {
 	d.Status.Diverged = append(d.Status.Diverged, name)
 	slices.Sort(d.Status.Diverged)
 	d.Warn(core.ReasonDiverged, name+" holds transactions that the primary does not have: "+extra.Abbreviate(10)+
-		". It is kept read-only and out of every Service; its data is kept. Decide whether these transactions matter; kubectl cnmsql reinit "+d.Cluster.Name+" "+name+" throws them away and has it cloned again")
+		". It is kept read-only and out of every Service; its data is kept. Decide whether these transactions "+
+		"matter; kubectl cnmsql reinit "+d.Cluster.Name+" "+name+" throws them away and has it cloned again")
 }
 
 func (d *decision) judgeReplication(in *core.Instance, r core.Report) {

@@ -57,10 +57,12 @@ func (d *Draft) beginAdoption() bool {
 	case wish == "":
 		d.Block(core.RefusalVolumesKept, fmt.Sprintf("there are volumes with the data of a deleted Cluster of this "+
 			"name, of UID %[1]s, and nothing is made beside them. To go on with its data: "+
-			"kubectl annotate cluster %[2]s cnmsql.cnmsql.co/adopt-volumes=%[1]s. Or delete them, to start again: kubectl get pvc -l mysql.cnmsql.co/cluster=%[2]s", former, d.Cluster.Name))
+			"kubectl annotate cluster %[2]s cnmsql.cnmsql.co/adopt-volumes=%[1]s. Or delete them, to start again: "+
+			"kubectl get pvc -l mysql.cnmsql.co/cluster=%[2]s", former, d.Cluster.Name))
 	case len(names) == 0:
 		d.Block(core.RefusalAdoption, "no volume of a deleted Cluster of this name has the UID "+wish+
-			": correct the annotation cnmsql.cnmsql.co/adopt-volumes, or remove it to start again; the claims have their UID in the annotation mysql.cnmsql.co/clusterUID")
+			": correct the annotation cnmsql.cnmsql.co/adopt-volumes, or remove it to start again; the claims have "+
+			"their UID in the annotation mysql.cnmsql.co/clusterUID")
 	default:
 		d.Status.AdoptedFrom = wish
 		d.Tell(core.ReasonVolumesAdopted, fmt.Sprintf("the Cluster goes on with the volumes of %s, which were kept "+

@@ -62,8 +62,8 @@ func (d *decision) foreignGroup() string {
 
 func (d *decision) refuseLiving(r *recovery) {
 	d.refuse(core.RefusalQuorumPresent, r.unheard+", which the operator cannot reach. That group may still take "+
-		"writes, and forcing a quorum beside it would make a second group. Make the unreachable instance reachable. If "+
-		"it is gone, wait until the group expels it, then ask again")
+		"writes, and forcing a quorum beside it would make a second group. Make the unreachable instance reachable. "+
+		"If it is gone, wait until the group expels it, then ask again")
 }
 
 // dissolve has whoever is in a group leave it, for it to be rebooted by one who holds more than those who are

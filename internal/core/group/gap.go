@@ -68,8 +68,8 @@ func (d *decision) heldByExcluded(lead *core.Instance) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("lacks %s, which %s. An earlier recovery excluded %s; the group may have taken %[3]s back since, "+
-		"and clients may have been told that these transactions committed", theirs.Abbreviate(4),
+	return fmt.Sprintf("lacks %s, which %s. An earlier recovery excluded %s; the group may have taken %[3]s back "+
+		"since, and clients may have been told that these transactions committed", theirs.Abbreviate(4),
 		agree(names, "holds", "hold"), strings.Join(names, ", "))
 }
 

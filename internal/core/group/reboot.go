@@ -117,10 +117,12 @@ func (d *decision) rebootLead() (lead *core.Instance, reason core.Reason, why st
 	}
 	if len(unknown) > 0 {
 		text :=
-			"what %s holds is not known: bring it back first, or, if it is gone for good, delete its PersistentVolumeClaim, then its Pod"
+			"what %s holds is not known: bring it back first, or, if it is gone for good, delete its " +
+				"PersistentVolumeClaim, then its Pod"
 		if len(unknown) > 1 {
 			text =
-				"what %s hold is not known: bring them back first, or, if they are gone for good, delete their PersistentVolumeClaims, then their Pods"
+				"what %s hold is not known: bring them back first, or, if they are gone for good, delete their " +
+					"PersistentVolumeClaims, then their Pods"
 		}
 		return nil, core.RefusalMembersUnknown, fmt.Sprintf(text, strings.Join(unknown, ", "))
 	}

@@ -409,6 +409,7 @@ func isAuthority(in *core.Instance, survivors []*core.Instance) bool {
 	return known && heard && v.Role == core.MemberPrimary && r.Server != nil && !slices.ContainsFunc(survivors,
 		func(other *core.Instance) bool {
 			o, known := other.Report.Get()
-			return !reaches(v, other.Name) && (!known || o.Server == nil || !r.Server.Holds().Contains(o.Server.Holds()))
+			return !reaches(v, other.Name) && (!known || o.Server == nil ||
+				!r.Server.Holds().Contains(o.Server.Holds()))
 		})
 }
