@@ -56,7 +56,7 @@ func (v Version) has(f feature) bool { return v.AtLeast(since[f]) }
 type names struct {
 	semiSyncSource, semiSyncReplica             string // prefix of variables and status
 	semiSyncSourcePlugin, semiSyncReplicaPlugin string
-	semiSyncCount                               string
+	semiSyncCount, semiSyncAlone                string
 	logUpdates, skipStart, netTimeout           string
 	workers, commitOrder                        string
 }
@@ -66,6 +66,7 @@ func (v Version) names() names {
 		semiSyncSource: "rpl_semi_sync_source", semiSyncReplica: "rpl_semi_sync_replica",
 		semiSyncSourcePlugin: "semisync_source.so", semiSyncReplicaPlugin: "semisync_replica.so",
 		semiSyncCount: "rpl_semi_sync_source_wait_for_replica_count",
+		semiSyncAlone: "rpl_semi_sync_source_wait_no_replica",
 		logUpdates:    "log_replica_updates", skipStart: "skip_replica_start", netTimeout: "replica_net_timeout",
 		workers: "replica_parallel_workers", commitOrder: "replica_preserve_commit_order",
 	}
@@ -73,6 +74,7 @@ func (v Version) names() names {
 		n.semiSyncSource, n.semiSyncReplica = "rpl_semi_sync_master", "rpl_semi_sync_slave"
 		n.semiSyncSourcePlugin, n.semiSyncReplicaPlugin = "semisync_master.so", "semisync_slave.so"
 		n.semiSyncCount = "rpl_semi_sync_master_wait_for_slave_count"
+		n.semiSyncAlone = "rpl_semi_sync_master_wait_no_slave"
 	}
 	if !v.has(replicaVariables) {
 		n.logUpdates, n.skipStart, n.netTimeout = "log_slave_updates", "skip_slave_start", "slave_net_timeout"

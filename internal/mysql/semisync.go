@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -23,7 +24,23 @@ func (s *Server) RequireAcks(ctx context.Context, acks int, timeout time.Duratio
 	if err := s.setGlobal(ctx, n.semiSyncCount, acks); err != nil {
 		return err
 	}
+	if err := s.waitAlone(ctx); err != nil {
+		return err
+	}
 	return s.setGlobal(ctx, n.semiSyncSource+"_enabled", true)
+}
+
+// waitAlone has commits wait for their time also while too few replicas are attached, if somebody has switched that
+// off. Where it is on nothing is set: that would end a fall-back to asynchronous replication before its time.
+func (s *Server) waitAlone(ctx context.Context) error {
+	alone, waits := s.version().names().semiSyncAlone, false
+	if err := s.db.QueryRowContext(ctx, "SELECT @@global."+alone).Scan(&waits); err != nil {
+		return fmt.Errorf("asking for %s: %w", alone, err)
+	}
+	if waits {
+		return nil
+	}
+	return s.setGlobal(ctx, alone, true)
 }
 
 // AwaitAcksNoLonger makes commits go on at once without acknowledgements, as on a

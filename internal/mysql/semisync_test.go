@@ -34,3 +34,32 @@ func TestAForeignReaderIsNoReplicaThatAcknowledges(t *testing.T) {
 		t.Errorf("nobody waits, and it is active: %+v", got)
 	}
 }
+
+// TestOneThatWaitsForNobodyWhenAloneDoesNotBlock holds that no election counts on a server of which a superuser has
+// commits go on at once while too few replicas are attached, whatever their time is, and that the next order mends it.
+func TestOneThatWaitsForNobodyWhenAloneDoesNotBlock(t *testing.T) {
+	s, is := aServer(t)
+	n, server := is().names(), Open(s.Socket(), is, asRoot)
+	defer server.Close()
+	s.Exec("INSTALL PLUGIN " + n.semiSyncSource + " SONAME '" + n.semiSyncSourcePlugin + "'")
+	s.Exec("INSTALL PLUGIN " + n.semiSyncReplica + " SONAME '" + n.semiSyncReplicaPlugin + "'")
+	expect := func(when string, blocks, active bool) {
+		t.Helper()
+		got, err := server.SemiSync(t.Context())
+		if err != nil || got.Blocks != blocks || got.SourceActive != active {
+			t.Errorf("%s: %+v, %v", when, got, err)
+		}
+	}
+	require := func() {
+		t.Helper()
+		if err := server.RequireAcks(t.Context(), 1, Forever); err != nil {
+			t.Fatal(err)
+		}
+	}
+	require()
+	expect("required", true, true)
+	s.Exec("SET GLOBAL " + n.semiSyncAlone + " = OFF")
+	expect("switched off", false, false)
+	require()
+	expect("required again", true, true)
+}

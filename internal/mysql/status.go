@@ -129,9 +129,10 @@ func (s *Server) askSettingsAndPosition(out *core.Server) question {
 	query := "SELECT " + s.semiSyncSettings() + ", " + position
 	return question{"asking mysqld for its position", query, func(rows *sql.Rows) error {
 		var timeout int64
+		var waits bool
 		c := &out.SemiSync
-		err := readPosition(rows, out, &c.SourceEnabled, &c.Acks, &timeout, &c.ReplicaEnabled)
-		settle(c, timeout)
+		err := readPosition(rows, out, &c.SourceEnabled, &c.Acks, &timeout, &waits, &c.ReplicaEnabled)
+		settle(c, timeout, waits)
 		return err
 	}}
 }
@@ -320,26 +321,28 @@ func (s *Server) askSemiSyncSettings(out *core.SemiSync) question {
 	query := "SELECT " + s.semiSyncSettings()
 	return question{"asking mysqld for its semi-sync settings", query, func(rows *sql.Rows) error {
 		var timeout int64
-		err := readOne(rows, &out.SourceEnabled, &out.Acks, &timeout, &out.ReplicaEnabled)
-		settle(out, timeout)
+		var waits bool
+		err := readOne(rows, &out.SourceEnabled, &out.Acks, &timeout, &waits, &out.ReplicaEnabled)
+		settle(out, timeout, waits)
 		return err
 	}}
 }
 
 func (s *Server) semiSyncSettings() string {
 	n := s.version().names()
-	return fmt.Sprintf("@@global.%s_enabled, @@global.%s, @@global.%s_timeout, @@global.%s_enabled",
-		n.semiSyncSource, n.semiSyncCount, n.semiSyncSource, n.semiSyncReplica)
+	return fmt.Sprintf("@@global.%s_enabled, @@global.%s, @@global.%s_timeout, @@global.%s, @@global.%s_enabled",
+		n.semiSyncSource, n.semiSyncCount, n.semiSyncSource, n.semiSyncAlone, n.semiSyncReplica)
 }
 
 // settle finishes what was read of semi-synchronous replication. What a source is set to counts
 // while it is one: otherwise it waits for no acknowledgements, and blocks nothing. The timeout is
-// in milliseconds.
-func settle(c *core.SemiSync, timeout int64) {
+// in milliseconds; waits tells whether it counts also while too few replicas are attached. Where it does not,
+// no commit waits then.
+func settle(c *core.SemiSync, timeout int64, waits bool) {
 	if !c.SourceEnabled {
 		c.Acks = 0
 	}
-	c.Blocks = c.SourceEnabled && timeout >= Forever.Milliseconds()
+	c.Blocks = c.SourceEnabled && timeout >= Forever.Milliseconds() && waits
 }
 
 // Pairs are SHOW GLOBAL STATUS and SHOW GLOBAL VARIABLES, for metrics, as the server writes them.
