@@ -117,6 +117,25 @@ func TestNobodyHasToIsolateItselfBeforeItLooks(t *testing.T) {
 	}
 }
 
+// TestOneThatIsBeingOpenedIsolatesItself holds that the end of its opening is not waited for: mysqld takes writes
+// before that, and the last of the statements that open it may hang while the lease runs out.
+func TestOneThatIsBeingOpenedIsolatesItself(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	p := &core.Promotion{Epoch: 3, Instance: "db-1", PodUID: "pod-1"}
+	f := &Facts{Now: now, Me: "db-1", PodUID: "pod-1", Locked: true, Mysqld: Mysqld{Up: true, MayWrite: true},
+		LeaseEpoch: 3, LeaseRenewed: now.Add(-core.LeaseGrace),
+		Cluster: &Cluster{Epoch: 3, Promotion: p, Lease: true, Instances: 3}}
+	if f.MustIsolateItself() {
+		t.Error("it isolates itself while its lease counts")
+	}
+	if f.Now = now.Add(1); !f.MustIsolateItself() {
+		t.Error("it does not isolate itself, and takes writes")
+	}
+	if f.Cluster.Promotion = nil; f.MustIsolateItself() {
+		t.Error("a replica that somebody opened isolates itself, and does not say that it was not promoted")
+	}
+}
+
 // TestAnOlderAnswerAboutTheLeaseChangesNothing holds that what is noted for a later epoch stays.
 func TestAnOlderAnswerAboutTheLeaseChangesNothing(t *testing.T) {
 	for _, c := range []struct {

@@ -72,9 +72,10 @@ func (f *Facts) UntilIsolationLook() time.Duration {
 }
 
 // MustIsolateItself reports whether somebody else may be made primary without this instance being
-// asked, so that it must not take another write.
+// asked, so that it must not take another write. While it is being opened it takes writes already, and
+// is not said to be the primary yet: that is not waited for.
 func (f *Facts) MustIsolateItself() bool {
-	return f.Mysqld.Up && f.Mysqld.MayWrite && f.WritableEpoch != 0 && !f.MayStayWritable()
+	return f.Mysqld.Up && f.Mysqld.MayWrite && (f.WritableEpoch != 0 || f.Permitted()) && !f.MayStayWritable()
 }
 
 // isolateItself makes the primary read-only when neither the API server nor a majority of the
