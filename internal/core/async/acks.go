@@ -189,7 +189,7 @@ func (d *decision) noteGuarantee(sure int) {
 		p.RequiredAcks = sure
 	case (sure > p.RequiredAcks || sure > 0 && forEver && p.LosslessSince == 0) && d.isHeldBy(sure):
 		p.RequiredAcks = sure
-		if forEver && p.LosslessSince == 0 {
+		if forEver && p.LosslessSince == 0 && d.haveOthersEnded(sure) {
 			p.LosslessSince = p.Epoch
 		}
 	}
@@ -198,22 +198,47 @@ func (d *decision) noteGuarantee(sure int) {
 	}
 }
 
-// isHeldBy reports whether that many replicas hold all that the primary had executed at some moment
-// at which it waited for that many already. (A report's position is read after how commits wait.)
+// isHeldBy reports whether that many replicas hold all that the primary had in its binary log at some
+// moment at which it waited for that many already. (A report's position is read after how commits wait.)
+// What it had executed is not enough: a commit that ended its wait before may not be in that yet.
 func (d *decision) isHeldBy(count int) bool {
-	holder := d.holder()
-	p := d.Status.Promotion
-	for _, f := range heard(holder) {
-		r, known := f.Get()
-		if !known || r.Server == nil || !r.Server.SemiSync.SourceEnabled || r.Server.SemiSync.Acks < count ||
-			r.Server.SemiSync.OrderIn(p.Epoch) != p.AcksOrder {
-			return false
-		}
-		if d.replicasWith(r.Server.Executed) >= count {
+	return slices.ContainsFunc(d.waitedFor(count), func(s *core.Server) bool {
+		return d.replicasWith(s.Logged()) >= count
+	})
+}
+
+// haveOthersEnded reports whether no commit is left that began to wait before commits waited for that many, and
+// as many replicas hold all that was in the binary log by then. One that waits as it was told before may yet stop
+// waiting, and all others with it.
+func (d *decision) haveOthersEnded(count int) bool {
+	waited := d.waitedFor(count)
+	for i, s := range waited {
+		isOver := slices.ContainsFunc(waited[i:], func(before *core.Server) bool {
+			return s.Executed.Contains(before.Logged())
+		})
+		if isOver && d.replicasWith(s.Logged()) >= count {
 			return true
 		}
 	}
 	return false
+}
+
+// waitedFor is what mysqld of the primary said since its commits wait for that many acknowledgements, and for
+// as long as is wished, newest first.
+func (d *decision) waitedFor(count int) (said []*core.Server) {
+	p, forEver := d.Status.Promotion, d.Cluster.Durability.Mode.WaitsForEver()
+	for _, f := range heard(d.holder()) {
+		r, known := f.Get()
+		if !known || r.Server == nil {
+			break
+		}
+		semi := r.Server.SemiSync
+		if !semi.SourceActive || semi.Acks < count || forEver && !semi.Blocks || semi.OrderIn(p.Epoch) != p.AcksOrder {
+			break
+		}
+		said = append(said, r.Server)
+	}
+	return said
 }
 
 // replicasWith counts the members that follow the primary and hold a set.

@@ -232,12 +232,12 @@ func (d *decision) mayCountWithout(gone *core.Instance) bool {
 	return d.diagnosis.name == core.PrimaryHealthy && (wished == 0 || d.isHeldBy(wished) || d.isHeldSince(gone, wished))
 }
 
-// isHeldSince reports whether that many replicas hold all that the primary had executed when the
+// isHeldSince reports whether that many replicas hold all that the primary had in its binary log when the
 // instance had said already that it has no data. The instance has acknowledged nothing since.
 func (d *decision) isHeldSince(gone *core.Instance, count int) bool {
 	holder := d.holder()
 	r, ok := serving(holder)
-	return ok && gone.SaysEmpty() && holder.Report.ReadAfter(gone.Report) && d.replicasWith(r.Server.Executed) >= count
+	return ok && gone.SaysEmpty() && holder.Report.ReadAfter(gone.Report) && d.replicasWith(r.Server.Logged()) >= count
 }
 
 // askPrimarySince asks the primary what it has executed, where what it said is of before the
