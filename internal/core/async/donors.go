@@ -88,10 +88,12 @@ func (d *decision) replicaDonors(busy map[string]bool, recipient string) (names 
 
 // mayDonate reports whether an instance that serves, and says r, may be a donor. Under quorum an
 // instance without data may have acknowledged what a lagging replica does not hold: cloned from
-// that replica, it would count as known without it.
+// that replica, it would count as known without it. The primary may keep that acknowledgement until
+// another comes, so that all that is in its binary log counts.
 func (d *decision) mayDonate(in *core.Instance, r core.Report) bool {
 	if d.mayLack(r) {
 		return false
 	}
-	return !d.Cluster.Durability.Mode.IsOnReplicas() || d.hasReached(in, r.Server.Executed, d.holder(), catchUpAge)
+	return !d.Cluster.Durability.Mode.IsOnReplicas() ||
+		d.hasAllOf(in, r.Server.Executed, d.holder(), catchUpAge, (*core.Server).Logged)
 }

@@ -300,13 +300,19 @@ func (d *decision) isAbreast(in *core.Instance, has gtid.Set, source *core.Insta
 	return now.Server.Executed.Subtract(has).Count() <= catchUpBacklog || d.hasReached(in, has, source, catchUpAge)
 }
 
-// hasReached reports whether what an instance has includes what the source had, no longer ago than
+// hasReached reports whether what an instance has includes what the source had executed, no longer ago than
 // age and surely before the instance was asked.
 func (d *decision) hasReached(in *core.Instance, has gtid.Set, source *core.Instance, age time.Duration) bool {
+	return d.hasAllOf(in, has, source, age, func(s *core.Server) gtid.Set { return s.Executed })
+}
+
+// hasAllOf is hasReached of what the source had, by what mysqld said.
+func (d *decision) hasAllOf(in *core.Instance, has gtid.Set, source *core.Instance, age time.Duration,
+	had func(*core.Server) gtid.Set) bool {
 	for _, f := range append([]core.Fact[core.Report]{source.Report}, source.Earlier...) {
 		r, known := f.Get()
 		if known && r.Server != nil && in.Report.ReadAfter(f) && d.Now.Sub(f.NotBefore()) <= age &&
-			has.Contains(r.Server.Executed) {
+			has.Contains(had(r.Server)) {
 			return true
 		}
 	}
