@@ -54,15 +54,15 @@ func PodLabels() *admissionv1.ValidatingAdmissionPolicy {
 			Expression: "authorizer.group('" + v1alpha1.GroupVersion.Group +
 				"').resource('clusters').subresource('promotion')" +
 				".namespace(request.namespace).name(variables.cluster).check('update').allowed()",
-			MessageExpression: "'the labels of an instance of Cluster ' + variables.cluster + ' are set by the " +
-				"operator only: its Services lead clients to whoever carries them. Leave out " +
+			MessageExpression: "'only the operator sets the labels of an instance of Cluster ' + variables.cluster + " +
+				"': its Services send clients to every Pod that has them. Remove " +
 				strings.Join(resources.RoutingLabels, ", ") + "'",
 		},
 		{
 			Expression: "!(" + carries("object") + ") || variables.controlled && variables.named",
-			MessageExpression: "'this Pod is no instance of Cluster ' + variables.cluster + ', which controls its " +
-				"instances and names them: with the labels of one its Services would lead clients here. " +
-				"A copy of an instance must leave out " + strings.Join(resources.RoutingLabels, ", ") + "'",
+			MessageExpression: "'this Pod is not an instance of Cluster ' + variables.cluster + ', which owns its " +
+				"instances and names them: with these labels, its Services would send clients to this Pod. " +
+				"From a copy of an instance, remove " + strings.Join(resources.RoutingLabels, ", ") + "'",
 		},
 	}
 	return p

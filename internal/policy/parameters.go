@@ -55,8 +55,8 @@ func Parameters(table []mysql.OwnedParameter) *admissionv1.ValidatingAdmissionPo
 				"variables.bounds.filter(b, " + normalised + ".matches(b[0]))[0][2]).join('; ')",
 		},
 		{
-			Message: "spec.mysql.parameters: what shapes the data directory cannot be changed once the data are " +
-				"made; set it back, or make a new Cluster with it",
+			Message: "spec.mysql.parameters: a parameter that shapes the data directory cannot be changed when the " +
+				"data directory is made; set it back, or make a new Cluster with it",
 			Expression: "variables.moved.size() == 0",
 			MessageExpression: "'spec.mysql.parameters: ' + variables.moved.map(f, f[1] + ' shapes the data " +
 				"directory and stays \"' + " + valuesOf("former") + "[0] + '\"').join('; ') + ': mysqld may not " +

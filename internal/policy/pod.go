@@ -37,7 +37,7 @@ func InstancePod() *admissionv1.ValidatingAdmissionPolicy {
 		{Name: "rest", Expression: same("object.metadata.?labels", "{}") + " && " + same("object.metadata.?finalizers",
 			"[]") + " && " + same("object.metadata.?ownerReferences", "[]")},
 	}
-	const only = "request.name + ' may change nothing of its own Pod but the annotation " +
+	const only = "request.name + ' may change only one thing of its own Pod, the annotation " +
 		v1alpha1.AnnotationGroupObserved
 	p.Spec.Validations = []admissionv1.Validation{
 		{Expression: "variables.annotations.size() == 0", MessageExpression: only +

@@ -50,8 +50,8 @@ func Promotion() *admissionv1.ValidatingAdmissionPolicy {
 			"authorizer.group('mysql.cnmsql.co').resource('clusters').subresource('promotion')" +
 			".namespace(request.namespace).name(request.name).check('update').allowed()",
 		MessageExpression: "'status.' + variables.changed.join(', status.') + ' is written by the operator only, " +
-			"because it acts on this value; who has the right to update clusters/promotion may correct it. To switch " +
-			"over, set status.targetPrimary (kubectl cnmsql promote)'",
+			"because it acts on this value; an account with the right to update clusters/promotion may correct it. " +
+			"To switch over, set status.targetPrimary (kubectl cnmsql promote)'",
 	}}
 	return p
 }

@@ -50,7 +50,7 @@ func SecretSize() *admissionv1.ValidatingAdmissionPolicy {
 			".check('update').allowed()",
 		Message: fmt.Sprintf("a Secret with the label %s holds at most %d KiB, annotations included: "+
 			"the operator keeps "+
-			"it in memory; leave out the label, which is the operator's", v1alpha1.LabelCluster, secretLimit),
+			"it in memory; remove the label, which only the operator sets", v1alpha1.LabelCluster, secretLimit),
 	}}
 	return p
 }

@@ -89,6 +89,6 @@ func listed(texts []string) string { return "['" + strings.Join(texts, "', '") +
 // refusal of a field unless what is allowed holds.
 func refusal(field, allowed string) admissionv1.Validation {
 	return admissionv1.Validation{Expression: allowed, Message: "spec." + field +
-		" is refused: it would give whoever may edit this Cluster more than a database on the node; remove it, " +
-		"or have the operator installed with restrictSecurityContexts=false"}
+		" is refused: with it, everybody who may edit this Cluster would have more rights on the node than a " +
+		"database needs; remove it, or have the operator installed with restrictSecurityContexts=false"}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // What refuses a label says who may set it, or what the Pod is not.
-const who, what = "are set by the operator only", "is no instance of Cluster sel"
+const who, what = "only the operator sets the labels", "is not an instance of Cluster sel"
 
 // TestOnlyAnInstanceCarriesItsLabels: the Services lead clients to whoever carries them.
 func TestOnlyAnInstanceCarriesItsLabels(t *testing.T) {
