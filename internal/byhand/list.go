@@ -26,7 +26,7 @@ func List(ctx context.Context, w Where, out io.Writer) error {
 	}
 	owner, err := backup.Owner(ctx, s, w.Cluster)
 	if errors.Is(err, store.NotFound) {
-		return fmt.Errorf("nothing of a cluster %s lies there", w.Cluster)
+		return fmt.Errorf("the store has no directory of a cluster %s", w.Cluster)
 	}
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func List(ctx context.Context, w Where, out io.Writer) error {
 	}
 	o, err := restore.FindIn(ctx, s, key, archived, recovery.Task{Cluster: w.Cluster}, server)
 	if err != nil {
-		_, _ = fmt.Fprintf(out, "\nTo the latest it cannot be restored: %v\n", err)
+		_, _ = fmt.Fprintf(out, "\nIt cannot be restored to the latest: %v\n", err)
 		return nil
 	}
 	plan, err := o.Plan(ctx, o.Base.BeginGTID)

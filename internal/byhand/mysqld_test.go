@@ -71,7 +71,7 @@ func (l *lost) refuses() {
 	l.t.Helper()
 	for want, f := range map[string]Files{
 		"KeyMissing":         {Where: Where{Copy: l.Copy, Cluster: "shop"}},
-		"is to hold":         {Where: Where{Copy: l.Copy, Cluster: "other"}},
+		"must contain":       {Where: Where{Copy: l.Copy, Cluster: "other"}},
 		"--copy":             {Where: Where{Cluster: "shop"}},
 		"TargetAfterArchive": {Where: l.Where, Target: recovery.Target{Time: time.Now().Add(time.Hour)}},
 		"BackupUnknown":      {Where: l.Where, BackupID: "nowhere"},

@@ -60,7 +60,7 @@ func Replay(ctx context.Context, a Archive) error {
 		pace.tell(func() { a.say("%d of %d transactions, to %s\n", p.Transactions, p.Of, stamp(p.Reached)) })
 	}}
 	if err := r.Run(ctx, plan); err != nil {
-		return fmt.Errorf("replaying the archive (it may be run again, and goes on): %w", err)
+		return fmt.Errorf("replaying the archive (if you run the command again, it goes on): %w", err)
 	}
 	lacking, err := r.Lacking(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func Replay(ctx context.Context, a Archive) error {
 	for _, told := range lacking.Told(100) {
 		a.say("WARNING: %s\n", told)
 	}
-	a.say("The data are those of %s: %s\n%s", stamp(plan.Reached), plan.Set.Abbreviate(8), endCleanly)
+	a.say("The server has the data of %s: %s\n%s", stamp(plan.Reached), plan.Set.Abbreviate(8), endCleanly)
 	return nil
 }
 

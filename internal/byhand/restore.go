@@ -47,7 +47,7 @@ func Restore(ctx context.Context, f Files) error {
 		return err
 	}
 	if text := o.Begun().PassedText(); text != "" {
-		f.say("PASSED OVER, for they cannot be used: %s\n", text)
+		f.say("PASSED OVER, because they cannot be used: %s\n", text)
 	}
 	f.say("Backup %s, of %s, %s, by mysqld %s: writing it into %s.\n",
 		o.Base.ID, stamp(o.Base.Point), mib(o.Base.RawSize), o.Base.Server, f.Into)
@@ -77,19 +77,19 @@ func (f Files) next(o *restore.Origin) error {
 		return err
 	}
 	socket, passwords := dir+".sock", dir+".password.sql"
-	f.say(`The files are there. Next:
+	f.say(`The files are written. Next:
 
 1. Give them to the user of mysqld:    chown -R mysql:mysql %[1]s
-2. Write a new password of root, which its policies for passwords take, into %[2]s, which only that user may read:
+2. Write a new root password, which the server's password policies accept, into %[2]s, which only that user may read:
      SET sql_log_bin = 0; ALTER USER 'root'@'localhost' IDENTIFIED BY '...' REQUIRE NONE ACCOUNT UNLOCK;
-3. Start mysqld on them, where nobody else reaches it. The first start recovers InnoDB.
+3. Start mysqld on the files, where no client reaches it. The first start recovers InnoDB.
      %[3]s --no-defaults --user=mysql --datadir=%[1]s --socket=%[4]s \
        --skip-networking --mysqlx=OFF --skip-replica-start --event-scheduler=OFF \
        --server-id=1 --gtid-mode=ON --enforce-gtid-consistency=ON --init-file=%[2]s
-   and with what the old cluster had of innodb_page_size and lower_case_table_names.
+   and with the old cluster's values of innodb_page_size and lower_case_table_names.
 `, dir, passwords, f.Mysqld, socket)
 	if f.Target.Immediate {
-		f.say("4. The data are those of the backup.\n%s", endCleanly)
+		f.say("4. The server has the data of the backup.\n%s", endCleanly)
 		return nil
 	}
 	f.say(`4. Replay the archive, as the user of mysqld, with root's password in a file:
@@ -100,9 +100,9 @@ func (f Files) next(o *restore.Origin) error {
 
 // endCleanly tells the reader to have mysqld end with a slow shutdown before anybody writes. The
 // first recovery forgives what the redo log of a snapshot holds; no later one does.
-const endCleanly = `Before anybody writes to them, have mysqld write all to its files and end:
+const endCleanly = `Before clients write to it, have mysqld write everything to its files and end:
      SET GLOBAL innodb_fast_shutdown = 1; SHUTDOWN;
-and start it without --init-file.
+Then start it without --init-file.
 `
 
 func (f Files) say(format string, args ...any) { _, _ = fmt.Fprintf(f.Out, format, args...) }

@@ -13,9 +13,9 @@ import (
 // Reasons why nothing is replayed on a server.
 var (
 	ServerReplicates = &archive.Reason{Name: "ServerReplicates", Advice: "a replay forgets what a server replicates " +
-		"from, with its filters: look whether --socket is that of the server which was started on the restored " +
+		"from, with its filters: check that --socket is that of the server which was started on the restored " +
 		"files. If it is, execute STOP REPLICA there"}
-	ServerNotRestored = &archive.Reason{Name: "ServerNotRestored", Advice: "look whether --socket is that of the " +
+	ServerNotRestored = &archive.Reason{Name: "ServerNotRestored", Advice: "check that --socket is that of the " +
 		"server which was started on the restored files, and --backup what was restored; nothing was changed"}
 )
 

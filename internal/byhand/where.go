@@ -28,7 +28,7 @@ type Where struct {
 func (w Where) open() (s store.Store, key seal.Key, err error) {
 	switch {
 	case w.Cluster == "":
-		return nil, key, errors.New("which cluster? Give --cluster, its name in the store")
+		return nil, key, errors.New("give --cluster, the name of the cluster in the store")
 	case w.Store != "" && w.Copy == "":
 		if s, err = store.Open(w.Store); err == nil {
 			key, err = seal.Read(w.Store)
@@ -36,8 +36,8 @@ func (w Where) open() (s store.Store, key seal.Key, err error) {
 	case w.Copy != "" && w.Store == "":
 		s, err = w.openCopy()
 	default:
-		return nil, key, errors.New("where do the backups lie? Give --copy, a directory in which the cluster's is, " +
-			"or --store, one with store.json and the credentials")
+		return nil, key, errors.New("give either --copy, a directory that contains the cluster's directory, or " +
+			"--store, a directory with store.json and the credentials")
 	}
 	if err == nil && w.Identity != "" {
 		var text []byte
@@ -54,7 +54,7 @@ func (w Where) openCopy() (store.Store, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, w.Cluster)); err != nil {
-		return nil, fmt.Errorf("%s is to hold the directory %s, as the store does: %w", w.Copy, w.Cluster, err)
+		return nil, fmt.Errorf("%s must contain the directory %s, as the store does: %w", w.Copy, w.Cluster, err)
 	}
 	return store.Directory(dir), nil
 }

@@ -55,7 +55,7 @@ func Parameters(table []mysql.OwnedParameter) *admissionv1.ValidatingAdmissionPo
 				"variables.bounds.filter(b, " + normalised + ".matches(b[0]))[0][2]).join('; ')",
 		},
 		{
-			Message: "spec.mysql.parameters: a parameter that shapes the data directory cannot be changed when the " +
+			Message: "spec.mysql.parameters: a parameter that shapes the data directory cannot be changed once the " +
 				"data directory is made; set it back, or make a new Cluster with it",
 			Expression: "variables.moved.size() == 0",
 			MessageExpression: "'spec.mysql.parameters: ' + variables.moved.map(f, f[1] + ' shapes the data " +
