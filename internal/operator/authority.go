@@ -151,7 +151,7 @@ func usableAuthority(c *v1alpha1.Cluster, k pki.Kept) (*pki.CA, error) {
 		return nil, brokenAuthority(c, "is damaged: "+err.Error()+"; restore it")
 	case ca.HasEnded(time.Now()):
 		return nil, brokenAuthority(c, "has a certificate that ended at "+ca.Ends().UTC().Format(time.RFC3339)+
-			": nobody trusts what it signed; put a longer one there")
+			": no certificate that it signed is trusted any more; put one there that is valid for longer")
 	}
 	return ca, nil
 }
