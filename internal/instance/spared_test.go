@@ -134,7 +134,7 @@ func TestRoomIsMadeWhenAFullVolumeHasSomeAgain(t *testing.T) {
 	fillUp(t, meta)
 	var log lockedBuffer
 	told := func(what string) int { return strings.Count(log.String(), what) }
-	const fails, ends = "must remember; it is tried again", "must remember succeeds again"
+	const fails, ends = "cannot reserve space on the volume", "can reserve space on the volume"
 	synctest.Test(t, func(t *testing.T) {
 		m := managerIn(dir, &log)
 		must(t, m.tryVolume(t.Context()))
