@@ -122,10 +122,10 @@ func adviseBlocked(f *Facts, r *Report) []string {
 	case r.Diagnosis == string(core.PrimaryFenced):
 		return nil // adviseFenced
 	case f.Cluster.Status.EstablishedAt == nil && isOfBootstrap(r.Blocked):
-		return []string{fmt.Sprintf("if what is said above comes of spec.bootstrap, which cannot be changed: delete "+
-			"this Cluster, which has no data yet (kubectl delete clusters.%s %s -n %s), and create it again with a "+
-			"corrected manifest",
-			v1alpha1.GroupVersion.Group, r.Name, r.Namespace)}
+		return []string{adviseAnew(r)}
+	case f.Cluster.Status.EstablishedAt == nil && r.Blocked == core.InstanceRestoreFailed:
+		// A Secret, the store or spec.externalClusters can be corrected, and it is tried again.
+		return []string{mendIt, adviseAnew(r)}
 	}
 	return topologyOf(f.Cluster).adviseBlocked(f, r)
 }
@@ -133,6 +133,14 @@ func adviseBlocked(f *Facts, r *Report) []string {
 // isOfBootstrap reports whether the first data could not be made: what names it cannot be changed.
 func isOfBootstrap(reason core.Reason) bool {
 	return reason == core.InstanceStartFailed || reason == core.InstancePostInitSQLFailed
+}
+
+// adviseAnew is for a Cluster that cannot begin as its manifest says.
+func adviseAnew(r *Report) string {
+	return fmt.Sprintf("if what is said above comes of spec.bootstrap, which cannot be changed: delete this Cluster, "+
+		"which has no data yet (kubectl delete clusters.%s %[2]s -n %[3]s), and create it again with a corrected "+
+		"manifest. Before you use the same name again, delete its PersistentVolumeClaims, if they stay: kubectl get pvc "+
+		"-n %[3]s -l %[4]s=%[2]s", v1alpha1.GroupVersion.Group, r.Name, r.Namespace, v1alpha1.LabelCluster)
 }
 
 // adviseBlocked is for a group that the operator cannot help by itself.

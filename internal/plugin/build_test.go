@@ -172,3 +172,17 @@ func TestAFailedBootstrapIsToBeMadeAgain(t *testing.T) {
 		}
 	}
 }
+
+// A restore fails for what stands in spec.bootstrap, or for a store or a Secret that can be corrected.
+func TestAFailedRestoreIsMendedOrMadeAnew(t *testing.T) {
+	f := healthy()
+	f.phase(core.PhaseBlocked, core.PrimaryPromoting, "demo-1: RestoreFailed: TargetBeforeBackup")
+	f.Cluster.Status.Blocked = &v1alpha1.Notice{Reason: string(core.InstanceRestoreFailed)}
+	f.Cluster.Status.EstablishedAt = nil
+	r := Build(*f)
+	if len(r.ToDo) < 2 || r.ToDo[0] != mendIt || !strings.Contains(r.ToDo[1], "spec.bootstrap, which cannot be "+
+		"changed: delete this Cluster") || !strings.Contains(r.ToDo[1], "kubectl get pvc -n shop -l "+
+		"mysql.cnmsql.co/cluster=demo") {
+		t.Errorf("to do: %q", r.ToDo)
+	}
+}
