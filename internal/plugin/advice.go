@@ -26,8 +26,8 @@ const (
 func advise(f *Facts, r *Report) []string {
 	var out []string
 	for _, rule := range []func(*Facts, *Report) []string{
-		adviseOperator, adviseBlocked, adviseUnreachable, adviseFenced, adviseInstances, adviseDiverged, adviseBroken,
-		adviseWaiting, adviseSlow, adviseFailed, adviseParameters, adviseArchive, adviseLastBackup, adviseVerified,
+		adviseOperator, adviseBlocked, adviseUnreachable, adviseFenced, adviseHeld, adviseInstances, adviseDiverged,
+		adviseBroken, adviseWaiting, adviseSlow, adviseFailed, adviseParameters, adviseArchive, adviseLastBackup, adviseVerified,
 	} {
 		for _, line := range rule(f, r) {
 			if !slices.Contains(out, line) {
@@ -382,6 +382,16 @@ func minimumHinders(spec *v1alpha1.ClusterSpec) bool {
 	least := wish
 	least.Min = 0
 	return least.Wished(int(spec.Instances)) < wish.Wished(int(spec.Instances))
+}
+
+// adviseHeld returns what to do when an instance's claim is being deleted or is gone, and its Pod is kept for the
+// data: the cluster may be Healthy meanwhile, and loses them when somebody stops that Pod.
+func adviseHeld(_ *Facts, r *Report) []string {
+	if !slices.Contains(r.Notices, core.ReasonVolumeHeld) {
+		return nil
+	}
+	return []string{"do what is said above for each volume that is being deleted: its data is gone when the Pod stops, " +
+		"and it may be the last copy; docs/troubleshooting.md#a-volume-is-being-deleted-and-stays"}
 }
 
 // adviseFailed returns what to do when Kubernetes, or an instance, refused what was to be done.

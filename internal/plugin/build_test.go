@@ -186,3 +186,11 @@ func TestAFailedRestoreIsMendedOrMadeAnew(t *testing.T) {
 		t.Errorf("to do: %q", r.ToDo)
 	}
 }
+
+func TestAVolumeThatGoesWithItsPodIsSomethingToDo(t *testing.T) {
+	f := healthy()
+	f.Cluster.Status.Notices = []v1alpha1.Notice{{Reason: string(core.ReasonVolumeHeld), Subject: "demo-1"}}
+	if r := Build(*f); len(r.ToDo) != 1 || !strings.Contains(r.ToDo[0], "its data is gone when the Pod stops") {
+		t.Errorf("to do: %q", r.ToDo)
+	}
+}
