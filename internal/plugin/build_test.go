@@ -194,3 +194,14 @@ func TestAVolumeThatGoesWithItsPodIsSomethingToDo(t *testing.T) {
 		t.Errorf("to do: %q", r.ToDo)
 	}
 }
+
+func TestWhatHoldsAPodThatIsBeingDeletedIsNamed(t *testing.T) {
+	f := healthy()
+	pod := f.Pods["demo-2"]
+	pod.DeletionTimestamp, pod.Finalizers = &metav1.Time{Time: now}, []string{"example.com/keep", "example.com/more"}
+	want := "its Pod is being deleted, and is not removed before its metadata.finalizers are: example.com/keep, " +
+		"example.com/more"
+	if in := Build(*f).Instances[1]; !slices.Contains(in.Notes, want) {
+		t.Errorf("of %s it is said: %q", in.Name, in.Notes)
+	}
+}

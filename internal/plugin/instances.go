@@ -88,7 +88,12 @@ func (in *Instance) fromPod(pod *corev1.Pod) {
 		}
 	}
 	in.Restarts = &restarts
-	if pod.DeletionTimestamp != nil {
+	switch {
+	case pod.DeletionTimestamp == nil:
+	case len(pod.Finalizers) > 0: // kubectl describe does not show them
+		in.note("its Pod is being deleted, and is not removed before its metadata.finalizers are: %s",
+			strings.Join(pod.Finalizers, ", "))
+	default:
 		in.note("its Pod is being deleted")
 	}
 	for _, c := range pod.Status.Conditions {
