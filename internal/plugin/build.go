@@ -55,7 +55,7 @@ func Build(f Facts) Report {
 		Primary: s.CurrentPrimary, PrimarySince: timeOf(s.CurrentPrimaryTimestamp),
 		FailingSince: timeOf(s.PrimaryFailingSince),
 		Happening:    cmp.Or(s.PhaseReason, "the operator has not said anything about this Cluster yet"),
-		Operation:    operationOf(s.Operation), Promotion: promotionOf(s.Promotion),
+		Operation:    operationOf(s.Operation), Promotion: promotionOf(s),
 		Durability: durabilityOf(&f), Follows: followsOf(&f), Bounds: boundsOf(&f),
 		Fenced: slices.Clone(s.FencedInstances),
 		Wanted: int(c.Spec.Instances), Ready: int(s.ReadyInstances),
@@ -159,12 +159,16 @@ func operationOf(o *v1alpha1.OperationStatus) *Operation {
 		Reason: o.Reason, Started: timeOf(o.StartedAt), Deadline: timeOf(o.Deadline)}
 }
 
-func promotionOf(p *v1alpha1.PromotionStatus) *Promotion {
+func promotionOf(s *v1alpha1.ClusterStatus) *Promotion {
+	p := s.Promotion
 	if p == nil {
 		return nil
 	}
 	return &Promotion{Epoch: p.Epoch, Instance: p.Instance, From: p.From, Proof: p.Proof, Evidence: p.Evidence,
-		Granted: timeOf(p.GrantedAt), WritableSince: timeOf(p.WritableSince)}
+		Granted: timeOf(p.GrantedAt), WritableSince: timeOf(p.WritableSince),
+		Resumed: slices.ContainsFunc(s.LastOperations, func(o v1alpha1.PastOperation) bool {
+			return p.GrantedAt.Before(o.StartedAt) && o.StartedAt.Before(p.WritableSince)
+		})}
 }
 
 func durabilityOf(f *Facts) Durability {

@@ -205,3 +205,20 @@ func TestWhatHoldsAPodThatIsBeingDeletedIsNamed(t *testing.T) {
 		t.Errorf("of %s it is said: %q", in.Name, in.Notes)
 	}
 }
+
+// A primary that is restarted goes on under the former promotion, which was granted long ago.
+func TestARestartDoesNotMakeAPromotionLong(t *testing.T) {
+	f := healthy()
+	s := &f.Cluster.Status
+	s.Promotion.Epoch, s.Promotion.WritableSince = 5, at(time.Minute)
+	s.LastOperations = []v1alpha1.PastOperation{{Kind: "Failover", From: "demo-1", Primary: "demo-1", Epoch: 5,
+		StartedAt: at(2 * time.Minute), EndedAt: at(time.Minute)}}
+	text := page{now: now}.promotion(Build(*f).Promotion)
+	if !strings.HasSuffix(text, "granted 2026-02-27 01:59:59Z, writable again since 2026-03-01 02:59:00Z, after a restart") {
+		t.Error(text)
+	}
+	s.LastOperations[0].StartedAt = at(time.Second) // a switchover that came to nothing
+	if text := (page{now: now}).promotion(Build(*f).Promotion); strings.Contains(text, "restart") {
+		t.Error(text)
+	}
+}

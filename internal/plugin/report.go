@@ -98,6 +98,8 @@ type Promotion struct {
 	Evidence      string     `json:"evidence,omitempty"`
 	Granted       *time.Time `json:"granted,omitempty"`
 	WritableSince *time.Time `json:"writableSince,omitempty"`
+	// Resumed: the instance was restarted after it was granted, and went on under it in a new epoch.
+	Resumed bool `json:"resumed,omitempty"`
 }
 
 // Durability is how many replicas acknowledge a commit.

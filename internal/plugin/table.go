@@ -172,6 +172,8 @@ func (p page) promotion(pr *Promotion) string {
 	switch {
 	case pr.WritableSince == nil:
 		text += ", not writable yet"
+	case pr.Resumed:
+		text += ", writable again since " + stamp(*pr.WritableSince) + ", after a restart"
 	case pr.Granted != nil:
 		text += ", writable " + pr.WritableSince.Sub(*pr.Granted).Round(time.Millisecond).String() + " later"
 	}
