@@ -83,7 +83,8 @@ func (p page) nothing(r Report) string {
 	if names := p.awaited(r); len(names) > 0 {
 		text += "; waited for: " + strings.Join(names, ", ")
 	}
-	return text + fmt.Sprintf("; what has happened: kubectl cnmsql events %s -n %s", r.Name, r.Namespace)
+	return text + fmt.Sprintf("; what has happened: kubectl cnmsql events %s -n %s; whether the operator runs: %s",
+		r.Name, r.Namespace, findOperator)
 }
 
 // awaited names what stands between a cluster and Healthy.
