@@ -219,12 +219,13 @@ func newReader(part facts.Part, body io.Closer, from io.Reader, sum hash.Hash) (
 	return &reader{part: part, body: body, zstd: z, sum: sum}, nil
 }
 
-// damage names an error of reading a part, unless the key or the store is why.
+// damage names an error of reading a part, unless the key or the store is why, or nobody wants it any more.
 func damage(what string, p facts.Part, err error) error {
 	var ofKey *seal.Reason
 	var ofStore *store.Reason
 	named := fmt.Errorf("%s part %d of epoch %d: %w", what, p.Sequence, p.Epoch, err)
-	if errors.As(err, &ofKey) || errors.As(err, &ofStore) {
+	isGivenUp := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if errors.As(err, &ofKey) || errors.As(err, &ofStore) || isGivenUp {
 		return named
 	}
 	return because(PartDamaged, named)

@@ -1,10 +1,41 @@
 package archive
 
 import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
 	"testing"
+	"testing/iotest"
 
 	facts "cnmsql.co/internal/core/archive"
+	"cnmsql.co/internal/seal"
 )
+
+// Whoever is told to end while it reads a part knows nothing of that.
+func TestAPartThatIsReadNoMoreIsNotDamaged(t *testing.T) {
+	_, each := newKey(t, 1)
+	compress, err := newCompressor()
+	must(t, err)
+	raw := make([]byte, 1<<20)
+	_, _ = rand.Read(raw)
+	for what, key := range map[string]seal.Key{"plain": {}, "encrypted": each[0]} {
+		part := facts.Part{Epoch: 1, Sequence: 1}
+		object, err := compress.object(&part, raw, key)
+		must(t, err)
+		for _, why := range []error{context.Canceled, context.DeadlineExceeded} {
+			body := io.MultiReader(bytes.NewReader(object[:len(object)/2]), iotest.ErrReader(fmt.Errorf("reading: %w", why)))
+			in, err := openObject(io.NopCloser(body), part, key)
+			must(t, err)
+			if _, err = io.Copy(io.Discard, in); !errors.Is(err, why) || errors.Is(err, PartDamaged) {
+				t.Errorf("%s: %v", what, err)
+			}
+			must(t, in.Close())
+		}
+	}
+}
 
 // TestAPartThatWasDamagedIsReadAgain checks that it is taken out of what can be replayed as long as it is damaged, and
 // no other one is, whether it lies by itself or among others that are known as one.
