@@ -26,7 +26,8 @@ func TestAPartThatIsReadNoMoreIsNotDamaged(t *testing.T) {
 		object, err := compress.object(&part, raw, key)
 		must(t, err)
 		for _, why := range []error{context.Canceled, context.DeadlineExceeded} {
-			body := io.MultiReader(bytes.NewReader(object[:len(object)/2]), iotest.ErrReader(fmt.Errorf("reading: %w", why)))
+			broken := iotest.ErrReader(fmt.Errorf("reading: %w", why))
+			body := io.MultiReader(bytes.NewReader(object[:len(object)/2]), broken)
 			in, err := openObject(io.NopCloser(body), part, key)
 			must(t, err)
 			if _, err = io.Copy(io.Discard, in); !errors.Is(err, why) || errors.Is(err, PartDamaged) {

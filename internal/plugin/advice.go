@@ -27,7 +27,8 @@ func advise(f *Facts, r *Report) []string {
 	var out []string
 	for _, rule := range []func(*Facts, *Report) []string{
 		adviseOperator, adviseBlocked, adviseUnreachable, adviseFenced, adviseHeld, adviseInstances, adviseDiverged,
-		adviseBroken, adviseWaiting, adviseSlow, adviseFailed, adviseParameters, adviseArchive, adviseLastBackup, adviseVerified,
+		adviseBroken, adviseWaiting, adviseSlow, adviseFailed, adviseParameters, adviseArchive, adviseLastBackup,
+		adviseVerified,
 	} {
 		for _, line := range rule(f, r) {
 			if !slices.Contains(out, line) {
@@ -139,8 +140,8 @@ func isOfBootstrap(reason core.Reason) bool {
 func adviseAnew(r *Report) string {
 	return fmt.Sprintf("if what is said above comes of spec.bootstrap, which cannot be changed: delete this Cluster, "+
 		"which has no data yet (kubectl delete clusters.%s %[2]s -n %[3]s), and create it again with a corrected "+
-		"manifest. Before you use the same name again, delete its PersistentVolumeClaims, if they stay: kubectl get pvc "+
-		"-n %[3]s -l %[4]s=%[2]s", v1alpha1.GroupVersion.Group, r.Name, r.Namespace, v1alpha1.LabelCluster)
+		"manifest. Before you use the same name again, delete its PersistentVolumeClaims, if they stay: kubectl get "+
+		"pvc -n %[3]s -l %[4]s=%[2]s", v1alpha1.GroupVersion.Group, r.Name, r.Namespace, v1alpha1.LabelCluster)
 }
 
 // adviseBlocked is for a group that the operator cannot help by itself.
@@ -390,8 +391,8 @@ func adviseHeld(_ *Facts, r *Report) []string {
 	if !slices.Contains(r.Notices, core.ReasonVolumeHeld) {
 		return nil
 	}
-	return []string{"do what is said above for each volume that is being deleted: its data is gone when the Pod stops, " +
-		"and it may be the last copy; docs/troubleshooting.md#a-volume-is-being-deleted-and-stays"}
+	return []string{"do what is said above for each volume that is being deleted: its data is gone when the Pod " +
+		"stops, and it may be the last copy; docs/troubleshooting.md#a-volume-is-being-deleted-and-stays"}
 }
 
 // adviseFailed returns what to do when Kubernetes, or an instance, refused what was to be done.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"cnmsql.co/api/v1alpha1"
 	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/gtid"
@@ -214,7 +216,8 @@ func TestARestartDoesNotMakeAPromotionLong(t *testing.T) {
 	s.LastOperations = []v1alpha1.PastOperation{{Kind: "Failover", From: "demo-1", Primary: "demo-1", Epoch: 5,
 		StartedAt: at(2 * time.Minute), EndedAt: at(time.Minute)}}
 	text := page{now: now}.promotion(Build(*f).Promotion)
-	if !strings.HasSuffix(text, "granted 2026-02-27 01:59:59Z, writable again since 2026-03-01 02:59:00Z, after a restart") {
+	const want = "granted 2026-02-27 01:59:59Z, writable again since 2026-03-01 02:59:00Z, after a restart"
+	if !strings.HasSuffix(text, want) {
 		t.Error(text)
 	}
 	s.LastOperations[0].StartedAt = at(time.Second) // a switchover that came to nothing
