@@ -231,7 +231,10 @@ func (a *archiver) archive(ctx context.Context, what facts.Term, since time.Time
 	}
 	a.log.Info("this instance archives its binary logs",
 		"epoch", what.Epoch, "to", place, "targetRPO", what.RPO.String())
-	beside.Go(func() { a.watchArchive(ctx, shipper, place, what.RPO) })
+	beside.Go(func() {
+		a.watchArchive(ctx, shipper, place, what)
+		cancel() // which breaks off an upload
+	})
 	a.setShipper(shipper)
 	defer a.setShipper(nil)
 	defer cores.UseAll()()
@@ -283,8 +286,8 @@ func identityOf(c *v1alpha1.Cluster) backup.Identity {
 		CreatedAt: c.CreationTimestamp.UTC()}
 }
 
-// watchArchive reports how far the shipper is.
-func (a *archiver) watchArchive(ctx context.Context, s *archive.Shipper, place string, target time.Duration) {
+// watchArchive reports how far the shipper is, for as long as this is what is archived.
+func (a *archiver) watchArchive(ctx context.Context, s *archive.Shipper, place string, what facts.Term) {
 	before := a.report()
 	tick := newTicker(facts.LookEvery)
 	defer tick.Stop()
@@ -295,7 +298,10 @@ func (a *archiver) watchArchive(ctx context.Context, s *archive.Shipper, place s
 		case <-tick.C:
 			tick.again()
 		}
-		now := archiveOf(s.Status(), before, target, time.Now())
+		if a.stillArchives(what) != nil {
+			return
+		}
+		now := archiveOf(s.Status(), before, what.RPO, time.Now())
 		if now.Failure == "" {
 			before = nil // it is over, however old what waits becomes
 		}

@@ -60,6 +60,26 @@ func TestTheArchiveFollowsItsStore(t *testing.T) {
 	w.awaitArchived(one)
 }
 
+// TestAnUploadEndsWithTheTermThatItIsOf: one that would go on for hours keeps nobody from archiving otherwise.
+func TestAnUploadEndsWithTheTermThatItIsOf(t *testing.T) {
+	w := newWorld(t, archives)
+	w.files(storetest.Dir(t), "archive")
+	one := w.start(1)
+	w.bootstrap(one)
+	db := w.app(one)
+	w.exec(db, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v BLOB)")
+	w.awaitArchived(one)
+	limit := func(bytesPerSecond int64) {
+		w.kube.edit(func(c *v1alpha1.Cluster) { c.Spec.Backup.MaxBytesPerSecond = bytesPerSecond; c.Generation++ })
+		until(t, "it has the limit", func() bool { return one.m.archives().Limit == bytesPerSecond })
+	}
+	limit(64)
+	w.exec(db, "INSERT INTO t (v) VALUES (CONCAT("+strings.Repeat("RANDOM_BYTES(1024), ", 32)+"''))")
+	w.await(one, "uploading slowly", func(r core.Report) bool { return r.Archive != nil && r.Archive.RPO > 3 })
+	limit(0)
+	w.awaitArchived(one)
+}
+
 // TestAnOlderBackupIsTakenWhenTheNewestIsDamaged: with the archive it leads to the same data.
 // One that was asked for is not replaced.
 func TestAnOlderBackupIsTakenWhenTheNewestIsDamaged(t *testing.T) {

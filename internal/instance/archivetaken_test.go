@@ -188,7 +188,7 @@ func TestThePlaceIsToldOnceItsBranchIsThere(t *testing.T) {
 		must(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		var beside sync.WaitGroup
-		beside.Go(func() { m.archiver.watchArchive(ctx, shipper, "s3://b", time.Minute) })
+		beside.Go(func() { m.archiver.watchArchive(ctx, shipper, "s3://b", m.archives()) })
 		<-time.After(3 * time.Second)
 		if a := m.archiver.report(); a == nil || a.Place != "" || a.PendingFiles != nil {
 			t.Errorf("without a branch it says %+v", a)
