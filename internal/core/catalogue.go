@@ -146,7 +146,8 @@ var events = []row[Reason]{
 		"switchover.md#refusals"},
 	{ReasonVolumeDeleting, "a switchover begins: the primary's volume is being deleted, or is gone", ""},
 	{ReasonVolumeHeld, "notice: an instance's volume is being deleted, but the operator keeps its Pod, because the " +
-		"data would be lost with it: no primary is known that has and keeps the data, or the instance is still needed",
+		"data would be lost with it: it is the only instance, no primary is known that has and keeps the data, or " +
+		"the instance is still needed",
 		"troubleshooting.md#a-volume-is-being-deleted-and-stays"},
 	{ReasonPreferred, "a switchover begins: to an instance of spec.failoverPolicy.preferredPrimary", ""},
 	{ReasonFenced, "the instance is fenced, because a human asked for it", ""},

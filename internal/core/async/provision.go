@@ -149,11 +149,12 @@ func (d *decision) rollOut() {
 	if !known || !pod.Exists || pod.Current {
 		return
 	}
-	if len(d.Instances) > 1 {
+	switch {
+	case len(d.Instances) > 1:
 		d.chooseSuccessor(core.ReasonRollout)
-		return
+	case !d.IsOnlyCopy(holder):
+		d.Restart(holder, pod)
 	}
-	d.Restart(holder, pod)
 }
 
 // mendByRestart restarts a replica whose replication is broken and whose Pod is out of date: the

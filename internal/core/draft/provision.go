@@ -135,6 +135,11 @@ func (d *Draft) KeepData(in *core.Instance, primary string, cannotSpare func(*co
 	switch {
 	case !volKnown || !podKnown || !LosesVolume(in) || isEmpty || isOver:
 		return false
+	case primary == in.Name && d.IsOnlyCopy(in):
+		d.Remark(core.ReasonVolumeHeld, in.Name, fmt.Sprintf("the PersistentVolumeClaim of %s %s, and its data is gone "+
+			"when its Pod stops: the Pod is kept, also when the spec changes, because this is the only instance. Raise "+
+			"spec.instances: another one then copies the data and takes over, and %[1]s gets a new volume", in.Name, what))
+		return true
 	case primary == in.Name:
 		d.Doing(fmt.Sprintf("the PersistentVolumeClaim of the primary %s %s: its data is gone when its Pod stops",
 			in.Name, what))
@@ -149,6 +154,12 @@ func (d *Draft) KeepData(in *core.Instance, primary string, cannotSpare func(*co
 			"gone when its Pod stops: the Pod is kept, %s", in.Name, what, why))
 	}
 	return why != ""
+}
+
+// IsOnlyCopy reports whether an instance is the only one, and its volume is not known to outlive its Pod: the
+// last copy of the data may go with it.
+func (d *Draft) IsOnlyCopy(in *core.Instance) bool {
+	return len(d.Instances) == 1 && !in.Volume.Is(func(vol core.Volume) bool { return vol.Exists && !vol.Deleting })
 }
 
 // keepsVolume reports whether there is a primary, and its data stay whatever becomes of its Pod.

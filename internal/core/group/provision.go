@@ -204,7 +204,7 @@ func (d *decision) rollOut() {
 		in := &d.Instances[i]
 		pod, known := in.Pod.Get()
 		switch {
-		case !known || !pod.Exists || pod.Current:
+		case !known || !pod.Exists || pod.Current || d.IsOnlyCopy(in):
 		case in.Name != d.seen.primary || d.isOldest(in.Name):
 			d.Restart(in, pod)
 			return
