@@ -60,7 +60,7 @@ func TestTheArchiveFollowsItsStore(t *testing.T) {
 	w.awaitArchived(one)
 }
 
-// TestAnUploadEndsWithTheTermThatItIsOf: one that would go on for hours keeps nobody from archiving otherwise.
+// An upload that would go on for hours keeps nobody from archiving otherwise.
 func TestAnUploadEndsWithTheTermThatItIsOf(t *testing.T) {
 	w := newWorld(t, archives)
 	w.files(storetest.Dir(t), "archive")

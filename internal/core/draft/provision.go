@@ -136,9 +136,10 @@ func (d *Draft) KeepData(in *core.Instance, primary string, cannotSpare func(*co
 	case !volKnown || !podKnown || !LosesVolume(in) || isEmpty || isOver:
 		return false
 	case primary == in.Name && d.IsOnlyCopy(in):
-		d.Remark(core.ReasonVolumeHeld, in.Name, fmt.Sprintf("the PersistentVolumeClaim of %s %s, and its data is gone "+
-			"when its Pod stops: the Pod is kept, also when the spec changes, because this is the only instance. Raise "+
-			"spec.instances: another one then copies the data and takes over, and %[1]s gets a new volume", in.Name, what))
+		d.Remark(core.ReasonVolumeHeld, in.Name, fmt.Sprintf("the PersistentVolumeClaim of %s %s, and its data is "+
+			"gone when its Pod stops: the Pod is kept, also when the spec changes, because this is the only instance. "+
+			"Raise spec.instances: another one then copies the data and takes over, and %[1]s gets a new volume",
+			in.Name, what))
 		return true
 	case primary == in.Name:
 		d.Doing(fmt.Sprintf("the PersistentVolumeClaim of the primary %s %s: its data is gone when its Pod stops",
