@@ -183,7 +183,8 @@ var events = []row[Reason]{
 	{ReasonBroken, "the applier of a replica stopped with an error", ""},
 	{ReasonRecovered, "the primary takes writes again", ""},
 	{ReasonLost,
-		"the new primary lacks transactions that the previous one had acknowledged, and no candidate has them", ""},
+		"the instance that is promoted lacks transactions that the promotion before it required, and no candidate " +
+			"has them: those that were acknowledged are lost", ""},
 	{ReasonTakesOver, "the primary takes writes, and no longer follows the external server", "import.md#take-over"},
 	{ReasonNotFollowing,
 		"the primary follows an external server, and does not receive from it or cannot apply what it sends; a " +
