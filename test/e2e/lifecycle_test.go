@@ -90,6 +90,7 @@ func (w *world) steadyStateWritesNothing() {
 			"services,secrets,poddisruptionbudgets,serviceaccounts,roles,rolebindings", "-o",
 			`jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}{"\n"}{end}`)
 	}
+	w.rests()
 	before, had := w.cluster().ResourceVersion, objects()
 	tick := time.NewTimer(12 * time.Second)
 	defer tick.Stop()
@@ -100,6 +101,22 @@ func (w *world) steadyStateWritesNothing() {
 	}
 	if has := objects(); has != had {
 		w.t.Errorf("something was written without cause within 12 s:\n%s\nthen\n%s", had, has)
+	}
+}
+
+// rests waits until nothing was written to the Cluster for three seconds: the end of its making is told last.
+func (w *world) rests() {
+	w.t.Helper()
+	last, since := "", time.Now()
+	err := wait.PollUntilContextTimeout(w.ctx, 200*time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) {
+			if is := w.cluster().ResourceVersion; is != last {
+				last, since = is, time.Now()
+			}
+			return time.Since(since) >= 3*time.Second, nil
+		})
+	if err != nil {
+		w.t.Fatal("the Cluster is written to all the time")
 	}
 }
 
