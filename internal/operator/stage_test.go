@@ -39,11 +39,17 @@ type stage struct {
 	// says, by the claim's UID.
 	pods  map[string]*corev1.Pod
 	disks map[types.UID]*core.Report
+	// replicates is how the instances do.
+	replicates replicates
+	// group is the one that the instances are members of, if they are of any.
+	group *group
 	// moved: Kubernetes or a manager has done something.
 	moved bool
 	// failedNow: the call that fails did so in the last look.
 	failedNow bool
 	rules     rules
+	// askedAgain is how often a human had to ask again for the same, each time in an epoch more.
+	askedAgain int64
 	// before is what there was when the story began.
 	before moment
 }
@@ -56,12 +62,15 @@ type moment struct {
 
 // setting is what stories begin with.
 type setting struct {
-	objects []client.Object
-	disks   map[types.UID]*core.Report
+	replicates replicates
+	objects    []client.Object
+	disks      map[types.UID]*core.Report
+	group      group
 }
 
 func newStage(t *testing.T, from setting) *stage {
-	s := &stage{T: t, pods: map[string]*corev1.Pod{}, disks: map[types.UID]*core.Report{}}
+	s := &stage{T: t, pods: map[string]*corev1.Pod{}, disks: map[types.UID]*core.Report{},
+		replicates: from.replicates, group: from.group.copy()}
 	var objects []client.Object
 	for _, obj := range from.objects {
 		objects = append(objects, obj.DeepCopyObject().(client.Object))
@@ -104,7 +113,7 @@ func (s *stage) all() (out []client.Object) {
 // setting is what there is now.
 func (s *stage) setting() setting {
 	s.Helper()
-	out := setting{objects: append(s.all(), s.c), disks: s.disks}
+	out := setting{replicates: s.replicates, objects: append(s.all(), s.c), disks: s.disks, group: *s.group}
 	var nodes corev1.NodeList
 	var spaces corev1.NamespaceList
 	var classes storagev1.StorageClassList

@@ -38,17 +38,21 @@ func copyOf(r *core.Report) *core.Report {
 // primary's last: its word is then no older than what a replica has of it.
 func (s *stage) manage() {
 	s.Helper()
+	s.group.settle(s)
 	names, promoted := slices.Sorted(maps.Keys(s.pods)), s.promoted()
 	slices.SortStableFunc(names, func(a, b string) int { return boolInt(b == promoted) - boolInt(a == promoted) })
+	var reports []*core.Report
+	before := map[string]string{}
 	for _, name := range names {
-		r := s.managerOf(name)
-		if r == nil || s.c == nil {
-			continue
+		if r := s.managerOf(name); r != nil && s.c != nil {
+			reports, before[name] = append(reports, r), textOf(r)
+			s.goBy(r)
 		}
-		before := textOf(r)
-		s.goBy(r)
-		s.showReady(s.pods[name], isReady(r))
-		s.moved = s.moved || textOf(r) != before
+	}
+	for _, r := range reports {
+		s.group.show(s, r)
+		s.showReady(s.pods[r.Instance], isReady(r))
+		s.moved = s.moved || textOf(r) != before[r.Instance]
 	}
 	slices.Reverse(names)
 	for _, name := range names {
@@ -85,10 +89,14 @@ func (r *Reconciler) fallSilent(which func(instance string) bool) {
 
 // promoted is who may take writes by the Cluster's status; "" when nobody may.
 func (s *stage) promoted() string {
-	if s.c == nil || s.c.Status.Promotion == nil {
-		return ""
+	switch {
+	case s.c == nil:
+	case s.c.Status.GroupReplication != nil:
+		return s.c.Status.CurrentPrimary
+	case s.c.Status.Promotion != nil:
+		return s.c.Status.Promotion.Instance
 	}
-	return s.c.Status.Promotion.Instance
+	return ""
 }
 
 // managerOf is what an instance's manager says; nil when none runs. One that starts keeps what is on the volume.
@@ -117,8 +125,12 @@ func (s *stage) goBy(r *core.Report) {
 	status, err := observation.StatusFrom(&s.c.Status)
 	must(s.T, err)
 	p := status.Promotion
-	r.SeenEpoch, r.ViewEpoch = max(r.SeenEpoch, status.Epoch), status.Epoch
+	r.SeenEpoch, r.ViewEpoch = max(r.SeenEpoch, status.Epoch), max(r.ViewEpoch, status.Epoch)
 	r.Generation, r.ClusterSize = s.c.Generation, len(status.Members)
+	if status.Group != nil {
+		s.group.goBy(s, r, &status)
+		return
+	}
 	switch isPromoted := p != nil && p.Instance == r.Instance; {
 	case p == nil, r.Data == core.DataScratch:
 	case r.Data == core.DataEmpty && isPromoted && p.Proof == core.ProofBootstrap && status.EstablishedAt.IsZero():
@@ -136,7 +148,7 @@ func (s *stage) goBy(r *core.Report) {
 // fill puts the cluster's data on the volume.
 func fill(r *core.Report, holds gtid.Set, id string) {
 	r.State, r.Data = core.Running, core.DataPopulated
-	r.Server = &core.Server{UUID: id, Executed: holds, SuperReadOnly: true}
+	r.Server, r.Version = &core.Server{UUID: id, Executed: holds, SuperReadOnly: true}, "9.7.4"
 }
 
 // open has the one that is promoted take the Lease and writes, as soon as it may and has all that it must have.
@@ -174,8 +186,8 @@ func (s *stage) follow(r *core.Report, p *core.Promotion) {
 }
 
 func isReady(r *core.Report) bool {
-	return r.State == core.Running && (r.WritableEpoch > 0 || r.Server.Replication != nil &&
-		r.Server.Replication.IORunning)
+	return r.State == core.Running && (r.WritableEpoch > 0 || r.Server.View().State == core.MemberOnline ||
+		r.Server.Replication != nil && r.Server.Replication.IORunning)
 }
 
 // showReady has the kubelet say whether the Pod is ready.
@@ -218,6 +230,8 @@ func (s *stage) obey(effects []core.Effect) (any bool) {
 			}
 		case core.Refresh: // all are heard in each turn
 			any = true
+		default:
+			any = s.group.obey(s, e) || any
 		}
 	}
 	return any

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/api/v1alpha1"
+	"cnmsql.co/internal/core"
 	"cnmsql.co/internal/resources"
 )
 
@@ -24,8 +25,10 @@ type rules struct {
 	epoch int64
 	// promoted is who may take writes, and former who might before.
 	promoted, former string
-	// claim is that of the one who is promoted.
-	claim types.UID
+	// wasMade tells whether the status said that the group was made.
+	wasMade bool
+	// loses are the instances whose data may be deleted.
+	loses []string
 	// named are all instances that the status has ever named.
 	named map[string]bool
 	// others are the objects of others, as text.
@@ -44,9 +47,8 @@ func (r *rules) note(s *stage) {
 	}
 	if is := s.promoted(); is != r.promoted {
 		r.former, r.promoted = r.promoted, is
-		r.claim = s.uidOf(is)
 	}
-	r.epoch = s.c.Status.PrimaryEpoch
+	r.epoch, r.wasMade = s.c.Status.PrimaryEpoch, s.saysMade()
 	for _, name := range s.c.Status.InstanceNames {
 		r.named[name] = true
 	}
@@ -60,6 +62,7 @@ func (r *rules) check(s *stage) {
 		s.Errorf("objects of others were changed:\n%s\nare now\n%s", strings.Join(r.others, "\n"),
 			strings.Join(now, "\n"))
 	}
+	r.checkData(s, all)
 	if s.c == nil {
 		return
 	}
@@ -68,13 +71,26 @@ func (r *rules) check(s *stage) {
 		s.Errorf("the epoch went back from %d to %d", r.epoch, epoch)
 	case is != r.promoted && epoch <= r.epoch:
 		s.Errorf("%q is promoted after %q in epoch %d, and there is no later one", is, r.promoted, epoch)
+	case r.wasMade && !s.saysMade():
+		s.Errorf("the status says that the group was never made, and it was")
 	}
 	r.note(s)
-	if s.c.DeletionTimestamp == nil && r.promoted != "" && s.uidOf(r.promoted) != r.claim {
-		s.Errorf("the volume claim of %s, which is promoted, is another, or none", r.promoted)
-	}
+	s.group.check(s)
 	for _, obj := range all {
 		r.checkObject(s, obj)
+	}
+}
+
+// checkData wants each claim with data to stay, unless its instance may lose them.
+func (r *rules) checkData(s *stage, all []client.Object) {
+	s.Helper()
+	for claim, says := range s.disks {
+		if says.Data == core.DataPopulated && !slices.Contains(r.loses, says.Instance) &&
+			!slices.ContainsFunc(all, func(obj client.Object) bool {
+				return obj.GetUID() == claim && obj.GetDeletionTimestamp() == nil
+			}) {
+			s.Errorf("the volume claim of %s, which has data, is deleted", says.Instance)
+		}
 	}
 }
 
@@ -90,7 +106,7 @@ func (r *rules) checkObject(s *stage, obj client.Object) {
 			return
 		}
 		switch to := resources.RoutedTo(obj); {
-		case to == "", to == r.promoted:
+		case to == "", to == r.promoted, to == s.group.primary: // the group has elected it, before the status tells
 		case to == r.former && (s.c.Status.Operation != nil || s.failedNow): // it is under way
 		default:
 			s.Errorf("the Service %s leads writes to %s, and %s is promoted", obj.Name, to, r.promoted)
@@ -198,8 +214,10 @@ func (s *stage) outcome() (out []string) {
 		out = append(out, text)
 	}
 	if s.c != nil {
-		out = append(out, fmt.Sprintf("Cluster: %s, asked for %v, generation %d of %d observed", essence(s.c),
-			s.c.Annotations, s.c.Status.ObservedGeneration, s.c.Generation))
+		c := s.c.DeepCopy()
+		c.Status.PrimaryEpoch -= s.askedAgain
+		out = append(out, fmt.Sprintf("Cluster: %s, asked for %v, generation %d of %d observed", essence(c),
+			c.Annotations, c.Status.ObservedGeneration, c.Generation))
 	}
 	slices.Sort(out)
 	return out

@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -37,8 +39,18 @@ func annotates(key, value string) func(*stage) {
 	return edits(func(c *v1alpha1.Cluster) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, key, value) })
 }
 
-func scales(to int32, volumes v1alpha1.VolumeRetention) func(*stage) {
-	return edits(func(c *v1alpha1.Cluster) { c.Spec.Instances, c.Spec.Storage.WhenScaled = to, volumes })
+// wishes is a user who wants another primary.
+func wishes(primary string) func(*stage) {
+	return func(s *stage) {
+		s.wish(func(status *v1alpha1.ClusterStatus) { status.TargetPrimary = primary })
+	}
+}
+
+func scales(by int32, volumes v1alpha1.VolumeRetention) func(*stage) {
+	return edits(func(c *v1alpha1.Cluster) {
+		c.Spec.Instances += by
+		c.Spec.Storage.WhenScaled = volumes
+	})
 }
 
 func withVolumes(when v1alpha1.VolumeRetention) func(*v1alpha1.Cluster) {
@@ -75,6 +87,11 @@ func losesNode(instance string) func(*stage) {
 	}
 }
 
+// only, theLast and everybody are whose data a story may delete.
+func only(names ...string) func(*stage) []string { return func(*stage) []string { return names } }
+func theLast(s *stage) []string                  { return []string{s.before.last()} }
+func everybody(s *stage) []string                { return slices.Sorted(maps.Keys(s.before.claims)) }
+
 func addServices(c *v1alpha1.Cluster, additional ...v1alpha1.AdditionalService) {
 	c.Spec.Managed = &v1alpha1.ManagedSpec{Services: &v1alpha1.ManagedServices{Additional: additional}}
 }
@@ -96,6 +113,16 @@ func (s *stage) now() moment {
 	return m
 }
 
+// last is the instance with the highest ordinal that there was, and volumes are the claims of all.
+func (m moment) last() string { return fmt.Sprintf("c-%d", len(m.claims)) }
+
+func (m moment) volumes() (out []string) {
+	for _, name := range slices.Sorted(maps.Keys(m.claims)) {
+		out = append(out, "PersistentVolumeClaim "+name)
+	}
+	return out
+}
+
 // authority is what the Secret of the authority holds; nothing when there is none.
 func (s *stage) authority() pki.Kept {
 	s.Helper()
@@ -111,10 +138,11 @@ func (s *stage) expect(what string, is bool) {
 	}
 }
 
-// expectPrimary wants an instance to take writes, and all clients to be led to it, and nothing more to be done.
-func (s *stage) expectPrimary(name string, epoch int64) {
+// expectPrimary wants an instance to take writes, in so many epochs after the first, and all clients to be led to it,
+// and nothing more to be done.
+func (s *stage) expectPrimary(name string, later int64) {
 	s.Helper()
-	status := s.c.Status
+	status, epoch := s.c.Status, s.replicates.epoch+later+s.askedAgain
 	if s.promoted() != name || status.CurrentPrimary != name || status.PrimaryEpoch != epoch ||
 		status.Phase != string(core.PhaseHealthy) {
 		s.Errorf("%s is not the primary in epoch %d: %s: %s", name, epoch, essence(s.c), status.PhaseReason)
@@ -137,6 +165,7 @@ func (s *stage) expectPrimary(name string, epoch int64) {
 	if len(s.pods) != len(status.InstanceNames) || len(s.pods) != int(s.c.Spec.Instances) {
 		s.Errorf("there are %d Pods, of %v", len(s.pods), status.InstanceNames)
 	}
+	s.group.expectWhole(s, name)
 }
 
 // expectOnly wants nothing to be left of an instance but what is named.
