@@ -23,7 +23,7 @@ func (w *world) copiedPodIsNoInstance() {
 	copied := w.copyOf(primary)
 	err := bed.Client.Create(w.ctx, copied.DeepCopy())
 	if err == nil || !strings.Contains(err.Error(), "cnmsql-pod-labels") ||
-		!strings.Contains(err.Error(), "is no instance of Cluster "+w.key.Name) {
+		!strings.Contains(err.Error(), "is not an instance of Cluster "+w.key.Name) {
 		w.t.Fatalf("a copy of an instance is not refused as it should be: %v", err)
 	}
 	w.enforce("Warn")

@@ -94,7 +94,7 @@ func (b *backedUp) opensGate(volume string) {
 		b.t.Fatalf("%s was to be the first binary log: %v", until, err)
 	}
 	said := b.kubectl("-n", b.key.Namespace, "logs", b.primary(), "-c", "mysql")
-	if !strings.Contains(said, "purges binary logs before their time") ||
+	if !strings.Contains(said, "purges binary logs that have not expired") ||
 		!strings.Contains(said, `"notArchived":true`) {
 		b.t.Error("the primary's log does not tell that logs were purged before they were archived")
 	}
