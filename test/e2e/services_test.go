@@ -147,7 +147,11 @@ func (w *world) servicesFollowTheSpec() {
 // acknowledged.
 func (w *world) refusedServiceHoldsUpNothingElse() {
 	const oneNodePort = `{"spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":32111}}`
-	w.manage(`{"additional":[{"name":"first","selectorType":"rw","serviceTemplate":` + oneNodePort + `},
+	first := `{"name":"first","selectorType":"rw","serviceTemplate":` + oneNodePort + `}`
+	w.manage(`{"additional":[` + first + `]}`)
+	w.awaitServices("services-first LoadBalancer  ", "services-r ClusterIP  ", "services-ro ClusterIP  ",
+		"services-rw ClusterIP  ")
+	w.manage(`{"additional":[` + first + `,
 		{"name":"second","selectorType":"rw","serviceTemplate":` + oneNodePort + `},
 		{"name":"third","selectorType":"rw"}]}`)
 	w.awaitServices("services-first LoadBalancer  ", "services-r ClusterIP  ", "services-ro ClusterIP  ",
