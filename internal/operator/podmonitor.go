@@ -62,21 +62,17 @@ func (m *podMonitors) forget(key types.NamespacedName) {
 }
 
 // find lists those that are there, once. A Kubernetes that does not know the kind has none. Who cannot be
-// asked is asked again after a while: it hinders no Cluster that wants none.
+// asked is asked again after a while: it hinders no Cluster that wants none. Nobody waits for who asks.
 func (m *podMonitors) find(ctx context.Context, from client.Reader, now time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.known || now.Sub(m.listed) < refusedPauseMost {
+	if !m.isToBeListed(now) {
 		return
 	}
-	m.listed = now
 	all := &unstructured.UnstructuredList{}
 	all.SetGroupVersionKind(resources.PodMonitorKind.GroupVersion().WithKind(resources.PodMonitorKind.Kind + "List"))
 	err := from.List(ctx, all, client.HasLabels{v1alpha1.LabelCluster})
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.known = err == nil || meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
-	if m.of == nil {
-		m.of = map[types.NamespacedName]podMonitor{}
-	}
 	for _, is := range all.Items {
 		key := types.NamespacedName{Namespace: is.GetNamespace(), Name: is.GetLabels()[v1alpha1.LabelCluster]}
 		if _, there := m.of[key]; !there {
@@ -85,13 +81,21 @@ func (m *podMonitors) find(ctx context.Context, from client.Reader, now time.Tim
 	}
 }
 
+// isToBeListed reports whether the caller is to list them, and notes that it does.
+func (m *podMonitors) isToBeListed(now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known || now.Sub(m.listed) < refusedPauseMost {
+		return false
+	}
+	m.listed = now
+	return true
+}
+
 // podMonitor keeps the Cluster's PodMonitor, or removes it where the user wants none. That there is none
 // hinders nothing: why not is an aside.
 func (p *prerequisites) podMonitor(ctx context.Context, c *v1alpha1.Cluster, asides *[]core.Problem) error {
-	wanted, err := resources.PodMonitor(c)
-	if err != nil {
-		return err
-	}
+	wanted := resources.PodMonitor(c)
 	key, now := client.ObjectKeyFromObject(c), time.Now()
 	p.podMonitors.find(ctx, p.live, now)
 	is, there := p.podMonitors.get(key)
@@ -150,21 +154,16 @@ func (p *prerequisites) foundPodMonitor(ctx context.Context, c *v1alpha1.Cluster
 	error) {
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(resources.PodMonitorKind)
-	err := p.live.Get(ctx, client.ObjectKeyFromObject(c), found)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return found, err
+	return find(ctx, p.live, found, client.ObjectKeyFromObject(c))
 }
 
 // dropPodMonitor removes the Cluster's own, and forgets it once it is gone.
 func (p *prerequisites) dropPodMonitor(ctx context.Context, c *v1alpha1.Cluster) error {
 	found, err := p.foundPodMonitor(ctx, c)
 	if err == nil && found != nil && resources.Belongs(c, found) {
-		uid := found.GetUID()
-		err = p.client.Delete(ctx, found, client.Preconditions{UID: &uid})
+		_, err = deleteThis(ctx, p.client, found, found.GetUID())
 	}
-	if client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
+	if err != nil && !meta.IsNoMatchError(err) {
 		return fmt.Errorf("delete PodMonitor %s: %w", c.Name, err)
 	}
 	p.podMonitors.forget(client.ObjectKeyFromObject(c))

@@ -124,12 +124,13 @@ func TestAKubernetesThatKnowsNoPodMonitor(t *testing.T) {
 // Which there are is asked again, but not at each look, as long as no answer comes.
 func TestWhoCannotBeAskedForPodMonitorsIsAskedAgain(t *testing.T) {
 	asked := 0
+	m := &newPrerequisites(nil, nil).podMonitors
 	live := interceptor.NewClient(newFake(t).Build(), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			asked++
+			m.get(clusterKey) // no other Cluster waits for the answer
 			return errors.New("no answer")
 		}})
-	var m podMonitors
 	now := time.Now()
 	for _, after := range []time.Duration{0, time.Second, refusedPauseMost, refusedPauseMost + time.Second} {
 		m.find(t.Context(), live, now.Add(after))

@@ -41,7 +41,8 @@ type prerequisites struct {
 func newPrerequisites(cached client.Client, live client.Reader) *prerequisites {
 	return &prerequisites{applier: applier{client: cached, live: live},
 		users: map[types.NamespacedName]userSecret{}, stores: map[types.NamespacedName]userSecret{},
-		growths: newRefusedGrowths(), behind: map[types.UID]notYet{}}
+		growths: newRefusedGrowths(), behind: map[types.UID]notYet{},
+		podMonitors: podMonitors{of: map[types.NamespacedName]podMonitor{}}}
 }
 
 // forget drops what is remembered of a Cluster.

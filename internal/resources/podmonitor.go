@@ -2,7 +2,6 @@ package resources
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"cnmsql.co/api/v1alpha1"
@@ -13,25 +12,25 @@ var PodMonitorKind = schema.GroupVersionKind{Group: "monitoring.coreos.com", Ver
 
 // PodMonitor has Prometheus ask each instance for its metrics, and keep with them which Cluster and which
 // instance they are of. It is nil when the user wants none.
-func PodMonitor(c *v1alpha1.Cluster) (*unstructured.Unstructured, error) {
+func PodMonitor(c *v1alpha1.Cluster) *unstructured.Unstructured {
 	if m := c.Spec.Monitoring; m == nil || m.EnablePodMonitor == nil || !*m.EnablePodMonitor {
-		return nil, nil
+		return nil
 	}
-	is := meta(c, c.Name, componentCluster)
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&is)
-	if err != nil {
-		return nil, err
-	}
-	dropNulls(fields)
 	selected := map[string]any{}
 	for name, value := range InstanceLabels(c) {
 		selected[name] = value
 	}
-	out := &unstructured.Unstructured{Object: map[string]any{"metadata": fields, "spec": map[string]any{
+	out := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"selector":            map[string]any{"matchLabels": selected},
 		"podTargetLabels":     []any{v1alpha1.LabelCluster, v1alpha1.LabelInstance, v1alpha1.LabelRole},
 		"podMetricsEndpoints": []any{map[string]any{"port": metricsPort}},
 	}}}
 	out.SetGroupVersionKind(PodMonitorKind)
-	return out, nil
+	is := meta(c, c.Name, componentCluster)
+	out.SetNamespace(is.Namespace)
+	out.SetName(is.Name)
+	out.SetLabels(is.Labels)
+	out.SetAnnotations(is.Annotations)
+	out.SetOwnerReferences(is.OwnerReferences)
+	return out
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -19,7 +18,10 @@ const (
 
 // commits measures single-row inserts of the server that is backed up.
 func (s *stage) commits(ctx context.Context) error {
-	return errors.Join(s.commitsAlone(ctx, ""), s.commitsDuring(ctx, "during a backup", s.donor, nil))
+	if err := s.commitsAlone(ctx, ""); err != nil {
+		return err
+	}
+	return s.commitsDuring(ctx, "during a backup", s.donor, nil)
 }
 
 // commitsAlone measures single-row inserts while nothing else happens.

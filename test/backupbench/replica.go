@@ -85,8 +85,10 @@ func (s *stage) commitsOfPair(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.commitsAlone(ctx, "of a pair, "),
-		s.commitsDuring(ctx, "of a pair, during a backup of the replica", s.replica, nil))
+	if err := s.commitsAlone(ctx, "of a pair, "); err != nil {
+		return err
+	}
+	return s.commitsDuring(ctx, "of a pair, during a backup of the replica", s.replica, nil)
 }
 
 // pinned has each process, with all its threads and those that it makes, run on one core, until

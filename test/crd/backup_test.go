@@ -69,9 +69,19 @@ func with(store, old, replaced string) string {
 	return "backup: {objectStore: " + strings.Replace(store, old, replaced, 1) + "}"
 }
 
-func TestRulesForObjectStores(t *testing.T) {
+// judgeEach makes a Cluster of each spec, and holds the answer against what is to be refused of it.
+func judgeEach(t *testing.T, specs map[string]string) {
+	t.Helper()
 	c := api(t)
-	for spec, refused := range map[string]string{
+	for spec, refused := range specs {
+		t.Run(spec, func(t *testing.T) {
+			judge(t, c.Create(context.Background(), cluster(t, "judged", spec), client.DryRunAll), refused)
+		})
+	}
+}
+
+func TestRulesForObjectStores(t *testing.T) {
+	judgeEach(t, map[string]string{
 		"backup: {objectStore: " + somewhere + "}":                                    "",
 		with(somewhere, "https://s3.example.com", "https://s3.example.com/bucket"):    "put the bucket into objectStore.bucket",
 		with(somewhere, "https://s3.example.com", "s3.example.com"):                   "must be a URL of a host",
@@ -105,17 +115,12 @@ func TestRulesForObjectStores(t *testing.T) {
 		with(atGoogle, "bucket", "region: europe-west1, bucket"):         "objectStore.region goes with S3",
 		with(atGoogle, "bucket", "serverSideEncryption: AES256, bucket"): "objectStore.serverSideEncryption goes with S3",
 		with(atGoogle, "bucket", "forcePathStyle: false, bucket"):        "objectStore.forcePathStyle goes with S3",
-	} {
-		t.Run(spec, func(t *testing.T) {
-			judge(t, c.Create(context.Background(), cluster(t, "stored", spec), client.DryRunAll), refused)
-		})
-	}
+	})
 }
 
 func TestRulesForRecovery(t *testing.T) {
-	c := api(t)
 	source := "externalClusters: [{name: old, objectStore: " + somewhere + "}]"
-	for spec, refused := range map[string]string{
+	judgeEach(t, map[string]string{
 		"{bootstrap: {recovery: {source: old}}, externalClusters: [{name: old, objectStore: " + atGoogle + "}]}": "",
 		"{bootstrap: {recovery: {backup: {name: monday}}}}":                                                      "",
 		"{bootstrap: {recovery: {}}}":                                                                                                                "needs either backup",
@@ -132,16 +137,11 @@ func TestRulesForRecovery(t *testing.T) {
 		"{bootstrap: {recovery: {backup: {name: monday}, recoveryTarget: {exclusive: true}}}}":                                                       "exclusive goes with targetGTID",
 		"{bootstrap: {initdb: {database: shop}, recovery: {backup: {name: monday}}}}":                                                                "",
 		"{bootstrap: {initdb: {postInitSQL: [a]}, recovery: {backup: {name: monday}}}}":                                                              "which come with the backup",
-	} {
-		t.Run(spec, func(t *testing.T) {
-			judge(t, c.Create(context.Background(), cluster(t, "stored", spec), client.DryRunAll), refused)
-		})
-	}
+	})
 }
 
 func TestRulesForArchivesAndRetention(t *testing.T) {
-	c := api(t)
-	for spec, refused := range map[string]string{
+	judgeEach(t, map[string]string{
 		"backup: {continuousArchiving: {enabled: true, targetRPOSeconds: 1}, objectStore: " + somewhere + "}":                    "",
 		"backup: {continuousArchiving: {enabled: true, targetRPOSeconds: 0}, objectStore: " + somewhere + "}":                    "targetRPOSeconds",
 		"backup: {retentionPolicy: 30d, minimumBackups: 3, objectStore: " + somewhere + "}":                                      "",
@@ -155,11 +155,7 @@ func TestRulesForArchivesAndRetention(t *testing.T) {
 		"backup: {verify: {maxDuration: 30s}, objectStore: " + somewhere + "}":                                                   "must be at least 1m",
 		"backup: {verify: {timeZone: Europe/Berlin}, objectStore: " + somewhere + "}":                                            "timeZone goes with schedule",
 		"backup: {verify: {schedule: '0 0 4 * * *'}}":                                                                            "spec.backup.verify needs spec.backup.objectStore",
-	} {
-		t.Run(spec, func(t *testing.T) {
-			judge(t, c.Create(context.Background(), cluster(t, "stored", spec), client.DryRunAll), refused)
-		})
-	}
+	})
 }
 
 func TestRulesForCompression(t *testing.T) {

@@ -22,10 +22,7 @@ func TestTheOperatorMayMakeAPodMonitor(t *testing.T) {
 	made := typed(t, "scraped")
 	asks := true
 	made.Spec.Monitoring = &v1alpha1.MonitoringSpec{EnablePodMonitor: &asks}
-	wanted, err := resources.PodMonitor(made)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wanted := resources.PodMonitor(made)
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(resources.PodMonitorKind)
 	if err := operator.Get(ctx, client.ObjectKeyFromObject(made), found); !meta.IsNoMatchError(err) {
@@ -50,7 +47,7 @@ func TestTheOperatorMayMakeAPodMonitor(t *testing.T) {
 	for range 2 {
 		apply(t, operator, wanted.DeepCopy(), resources.FieldManager)
 	}
-	err = operator.Get(ctx, client.ObjectKeyFromObject(made), found)
+	err := operator.Get(ctx, client.ObjectKeyFromObject(made), found)
 	if err != nil || !resources.Belongs(made, found) {
 		t.Errorf("there is %v, %v", found, err)
 	}
